@@ -1,0 +1,1 @@
+"""Has this LLM agent drifted, and are the monitors that watch it still connected?"""

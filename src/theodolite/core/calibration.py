@@ -1,0 +1,139 @@
+"""What a score is worth: bands, the artefact that replaces them, and the grading of a reading into a signal."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from theodolite.core.errors import CalibrationError
+from theodolite.core.reading import Failure, Level, Reading, Signal, Status
+
+__all__ = ("Band", "Calibration", "Dataset", "grade")
+
+
+class Band(Struct, frozen=True, kw_only=True, gc=False):
+    """The thresholds of one code.
+
+    `alert` and `strong` are scores in [0, 1]; a code without `strong` never gets that far by itself. Scores within
+    `width` of `alert` are ambiguous. `status` is what these numbers rest on when no artefact replaces them, `source`
+    says it in words. `acts`: an alarm may cause an action. `finds`: an alarm counts as a finding.
+
+    Raises ValueError when the thresholds are out of range or out of order.
+    """
+
+    alert: float
+    strong: float | None = None
+    width: float = 0.0
+    status: Literal[Status.EXACT, Status.REFERENCE, Status.UNCALIBRATED] = Status.UNCALIBRATED
+    acts: bool = True
+    finds: bool = True
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        if not (0.0 < self.alert <= (1.0 if self.strong is None else self.strong) <= 1.0):
+            raise ValueError(f"need 0 < alert <= strong <= 1, not alert={self.alert}, strong={self.strong}")
+        if not 0.0 <= self.width <= 1.0:
+            raise ValueError(f"width {self.width} is outside [0, 1]")
+
+    def level(self, score: float) -> Level:
+        """Return how far a score in [0, 1] gets."""
+        if self.strong is not None and score >= self.strong:
+            return Level.STRONG
+        return Level.NOTABLE if score >= self.alert else Level.CLEAR
+
+    def ambiguous(self, score: float) -> bool:
+        """Whether a score is so near to `alert` that a second opinion may be asked for."""
+        return self.width > 0.0 and abs(score - self.alert) <= self.width
+
+
+class Dataset(Struct, frozen=True, kw_only=True, gc=False):
+    """What an artefact was fitted on."""
+
+    name: str
+    version: str = ""
+    sha256: str = ""
+    counts: dict[str, int] = {}
+
+
+class Calibration(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
+    """Thresholds with what they were fitted on: an artefact in JSON that a person can read.
+
+    `versions` maps each detector to the version it was fitted for. `agents` and `models` name those in the dataset;
+    a CALIBRATED artefact vouches for no other.
+    """
+
+    schema: Literal[1]
+    id: str
+    status: Literal[Status.CALIBRATED, Status.REFERENCE]
+    alpha: float
+    date: str
+    dataset: Dataset
+    versions: dict[str, str]
+    bands: dict[str, Band]
+    agents: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.alpha < 1.0:
+            raise ValueError(f"alpha {self.alpha} is outside (0, 1)")
+        if self.status is Status.CALIBRATED and not (self.agents and self.models):
+            raise ValueError("a CALIBRATED artefact must name the agents and models of its dataset")
+
+    @classmethod
+    def load(cls, document: bytes, name: str) -> Calibration:
+        """Return the artefact of a JSON document called `name`. Raises CalibrationError with the place of the fault."""
+        try:
+            return msgspec.json.decode(document, type=cls)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise CalibrationError(
+                f"{name} is not a calibration artefact: {error}. Its form is on the page docs/reference/calibration.md."
+            ) from error
+
+    def covers(self, said: Reading, agent: str, models: Collection[str]) -> bool:
+        """Whether this artefact was fitted for that detector version and, if CALIBRATED, for that agent and model."""
+        if self.versions.get(said.detector) != said.version:
+            return False
+        if self.status is Status.REFERENCE:
+            return True
+        asked = {*models, *said.models}
+        return agent in self.agents and bool(asked) and asked <= set(self.models)
+
+
+def grade(
+    said: Reading | Failure,
+    bands: Mapping[str, Band],
+    calibration: Calibration | None = None,
+    *,
+    agent: str = "",
+    models: Collection[str] = (),
+) -> Signal:
+    """Return what a reading is worth: by the artefact where it has the code, else by the detector's own band.
+
+    `agent` and `models` are those of the session. A reading whose code has no band is graded as a failure of its
+    detector elsewhere (Session); here it raises KeyError. Exact codes are never recalibrated.
+
+    >>> band = Band(alert=0.6, source="an estimate")
+    >>> signal = grade(Reading(detector="d", version="1", code="d.x", score=0.7), {"d.x": band})
+    >>> signal.level.value, signal.status.value
+    ('notable', 'UNCALIBRATED')
+    """
+    if isinstance(said, Failure):
+        return Signal(said=said)
+    band = bands[said.code]
+    status: Status = band.status
+    used = None
+    if calibration is not None and status is not Status.EXACT and said.code in calibration.bands:
+        band, used = calibration.bands[said.code], calibration.id
+        status = calibration.status if calibration.covers(said, agent, models) else Status.STALE
+    return Signal(
+        said=said,
+        level=band.level(said.score),
+        status=status,
+        ambiguous=band.ambiguous(said.score),
+        acts=band.acts and not said.surrogate,
+        finds=band.finds and not said.surrogate,
+        calibration=used,
+    )

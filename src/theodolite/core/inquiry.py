@@ -1,0 +1,96 @@
+"""Questions to models, as values. Nothing here asks anybody; a dialogue exists only while it is driven."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from enum import StrEnum
+
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from theodolite.core.event import Tool
+from theodolite.core.reading import Failure, Reading
+
+__all__ = ("Dialogue", "Draw", "Exchange", "Inquiry", "Message", "Query", "Reply", "Role", "Usage")
+
+
+class Role(StrEnum):
+    """Who is asked: the session's snapshot, its clean shadow, the contextless baseline, or a judge."""
+
+    SUBJECT = "subject"
+    SHADOW = "shadow"
+    BASELINE = "baseline"
+    JUDGE = "judge"
+
+
+class Message(Struct, frozen=True, gc=False):
+    """One message of a context, as a model is shown it."""
+
+    role: str
+    text: str
+
+
+class Query(Struct, frozen=True, kw_only=True, gc=False):
+    """One question to one model: text and tool definitions, never a handle to a tool, a memory or an output channel.
+
+    `options` make it a choice, answered by a distribution; `samples` is how many draws are wanted; `canary` is the
+    token planted for this dispatch.
+    """
+
+    role: Role
+    prompt: str
+    system: str = ""
+    context: tuple[Message, ...] | None = None
+    tools: tuple[Tool, ...] = ()
+    options: tuple[str, ...] = ()
+    schema: Raw | UnsetType = UNSET
+    samples: int = 1
+    canary: str = ""
+
+
+class Draw(Struct, frozen=True, kw_only=True, gc=False):
+    """One answer of a model. Tool calls are what it tried, as JSON; nothing dispatches them."""
+
+    text: str = ""
+    tool_calls: tuple[Raw, ...] = ()
+
+
+class Usage(Struct, frozen=True, kw_only=True, gc=False):
+    """What an answer used, in tokens."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+class Reply(Struct, frozen=True, kw_only=True, gc=False):
+    """What a model answered. `choice` pairs each option with its probability, where the model shows it."""
+
+    query: Query
+    model: str
+    draws: tuple[Draw, ...] = ()
+    choice: tuple[tuple[str, float], ...] = ()
+    usage: Usage = Usage()
+
+
+class Exchange(Struct, frozen=True, gc=False):
+    """A query with its answer."""
+
+    query: Query
+    reply: Reply | Failure
+
+
+class Inquiry(Struct, frozen=True, kw_only=True, gc=False):
+    """Questions that an asker wants put, as a value that can be counted, queued, moved or dropped. Nothing runs.
+
+    `about` is the seq of the event that gave rise to it, `subject` the asker's own frozen Struct. `not_before` is the
+    earliest time to ask, in seconds since the epoch, chosen when the inquiry was made.
+    """
+
+    asker: str
+    version: str
+    about: int
+    subject: Struct
+    not_before: float = 0.0
+
+
+Dialogue = Generator[tuple[Query, ...], tuple[Reply | Failure, ...], tuple[Reading | Failure, ...]]
+"""Yields queries to be put side by side, is sent their answers in the same order, returns what follows from them."""

@@ -1,0 +1,315 @@
+"""Evidence that holds: records in a chain per session, heads and a registry that show what is missing.
+
+A record's hash covers its place, time, kind, codes, the digest of its salted payload, and the hash before it, so that
+changing, removing or reordering a record shows. The payload can be erased with its salt and the chain still holds.
+
+The end of a chain has nothing after it, so a cut tail does not show in the chain alone, and a removed session shows
+nowhere. With a key, each session has one authenticated head row, the sessions stand in a chain of their own, and its
+end is authenticated too: then both show, unless older copies of those rows are put back. Heads kept elsewhere find
+that as well. Without a key a verification says what it cannot show.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import Protocol
+
+import msgspec
+from msgspec import Raw, Struct
+
+__all__ = (
+    "Entry",
+    "Head",
+    "Kind",
+    "Problem",
+    "Record",
+    "Registry",
+    "Store",
+    "Verification",
+    "seal_head",
+    "seal_record",
+    "seal_registry",
+    "verify",
+)
+
+_ENCODER = msgspec.json.Encoder()
+
+
+class Kind(StrEnum):
+    """What a record keeps."""
+
+    DECISION = "decision"
+    EVENT = "event"
+    COVERAGE = "coverage"
+
+
+class Entry(Struct, frozen=True, kw_only=True, gc=False):
+    """Something to be kept: already redacted, as JSON. `codes` are what it can be found by."""
+
+    session: str
+    at: float
+    kind: Kind
+    payload: Raw
+    codes: tuple[str, ...] = ()
+
+
+class Record(Struct, frozen=True, kw_only=True, gc=False):
+    """A kept entry in its place. `n` counts from 0 within the session; hashes are hex SHA-256.
+
+    `payload` and `salt` are None once they have been erased.
+    """
+
+    session: str
+    n: int
+    at: float
+    kind: Kind
+    codes: tuple[str, ...]
+    payload: Raw | None
+    salt: str | None
+    digest: str
+    previous: str
+    hash: str
+
+
+class Head(Struct, frozen=True, kw_only=True, gc=False):
+    """The newest record of a session, and the session's place among all sessions.
+
+    `position` counts sessions from 0 in the order of their first record; `link` chains them: it covers the session's
+    name and the link before it. `seal` is an HMAC-SHA256 over the rest, empty without a key.
+    """
+
+    session: str
+    position: int
+    link: str
+    n: int
+    hash: str
+    seal: str = ""
+
+
+class Registry(Struct, frozen=True, kw_only=True, gc=False):
+    """How many sessions there are, and the last link of their chain, sealed like a head."""
+
+    count: int
+    link: str
+    seal: str = ""
+
+
+class Store(Protocol):
+    """Keeps records; never part of a transcript; append-only.
+
+    Laws: `append` seals the entry behind the newest record of its session; what `append(durable=True)` returned, or
+    what was appended before `flush` returned, survives the death of the process; (session, n) is unique and a second
+    writer to a session is a StoreError; `read` yields by session and n; a store that cannot keep an entry raises
+    StoreError and loses nothing acknowledged; only `erase` takes payloads away. Safe to call from several threads.
+    """
+
+    def append(self, entry: Entry, *, durable: bool = False) -> Record:
+        """Seal and keep an entry. Raises StoreError."""
+        ...
+
+    def read(
+        self,
+        *,
+        session: str | None = None,
+        since: float | None = None,
+        until: float | None = None,
+        code: str | None = None,
+    ) -> Iterator[Record]:
+        """Yield the records that fit, `since` and `until` (seconds since the epoch) included. Raises StoreError."""
+        ...
+
+    def head(self, session: str) -> Head | None:
+        """Return the head of a session, or None when nothing was kept of it. Raises StoreError."""
+        ...
+
+    def heads(self) -> Iterator[Head]:
+        """Yield the heads of all sessions by position. Raises StoreError."""
+        ...
+
+    def registry(self) -> Registry | None:
+        """Return the registry of sessions, or None when nothing was kept. Raises StoreError."""
+        ...
+
+    def flush(self) -> None:
+        """Return when all that was appended is durable. Raises StoreError."""
+        ...
+
+    def erase(self, session: str) -> int:
+        """Take away the payloads of a session for good and return how many; its chain stays. Raises StoreError."""
+        ...
+
+    def close(self) -> None:
+        """Flush, and let go of files and threads. Raises StoreError."""
+        ...
+
+
+def seal_record(entry: Entry, *, n: int, previous: str, salt: str) -> Record:
+    """Return the record of an entry behind the record whose hash is `previous` ("" for the first)."""
+    digest = _payload_digest(salt, entry.payload)
+    return Record(
+        session=entry.session,
+        n=n,
+        at=entry.at,
+        kind=entry.kind,
+        codes=entry.codes,
+        payload=entry.payload,
+        salt=salt,
+        digest=digest,
+        previous=previous,
+        hash=_digest(entry.session, n, entry.at, entry.kind, entry.codes, digest, previous),
+    )
+
+
+def seal_head(record: Record, *, position: int, before: str, key: bytes | None) -> Head:
+    """Return the head of a session whose newest record is given; `before` is the link of the session before it."""
+    link = _digest(record.session, before)
+    seal = _hmac(key, "head", record.session, position, link, record.n, record.hash)
+    return Head(session=record.session, position=position, link=link, n=record.n, hash=record.hash, seal=seal)
+
+
+def seal_registry(*, count: int, link: str, key: bytes | None) -> Registry:
+    """Return the registry of `count` sessions, the last of which has that link."""
+    return Registry(count=count, link=link, seal=_hmac(key, "registry", count, link))
+
+
+def _payload_digest(salt: str, payload: Raw) -> str:
+    return hashlib.sha256(bytes.fromhex(salt) + bytes(payload)).hexdigest()
+
+
+def _digest(*parts: object) -> str:
+    return hashlib.sha256(_ENCODER.encode(parts)).hexdigest()
+
+
+def _hmac(key: bytes | None, *parts: object) -> str:
+    return "" if key is None else hmac.new(key, _ENCODER.encode(parts), hashlib.sha256).hexdigest()
+
+
+class Problem(Struct, frozen=True, kw_only=True, gc=False):
+    """One thing that is wrong with a store. `n` is the record, where the fault lies in one."""
+
+    session: str
+    what: str
+    n: int | None = None
+
+
+class Verification(Struct, frozen=True, kw_only=True, gc=False):
+    """What a verification saw. `unshown` says, in words, which faults it could not have found."""
+
+    sessions: int
+    records: int
+    erased: int
+    problems: tuple[Problem, ...]
+    unshown: tuple[str, ...]
+
+    @property
+    def intact(self) -> bool:
+        """Whether nothing was found wrong."""
+        return not self.problems
+
+
+def verify(store: Store, key: bytes | None = None) -> Verification:
+    """Read a whole store and check every hash, place, head and seal that can be checked.
+
+    One pass, in memory for one head a session. With `key` the seals are checked too. Raises StoreError where the store
+    cannot be read.
+    """
+    check = _Check(store, key)
+    check.registry()
+    for record in store.read():
+        check.record(record)
+    check.finish()
+    return check.result()
+
+
+class _Check:
+    def __init__(self, store: Store, key: bytes | None) -> None:
+        self.key = key
+        self.heads = {head.session: head for head in store.heads()}
+        self.book = store.registry()
+        self.problems: list[Problem] = []
+        self.last: Record | None = None
+        self.seen: set[str] = set()
+        self.records = self.erased = 0
+
+    def _wrong(self, session: str, what: str, n: int | None = None) -> None:
+        self.problems.append(Problem(session=session, what=what, n=n))
+
+    def registry(self) -> None:
+        """Check the chain of sessions, its end, and the seals."""
+        link = ""
+        for place, head in enumerate(sorted(self.heads.values(), key=lambda head: head.position)):
+            link = _digest(head.session, link)
+            if (head.position, head.link) != (place, link):
+                self._wrong(head.session, "the chain of sessions is broken here: a session before it was removed")
+                link = head.link
+            again = _hmac(self.key, "head", head.session, head.position, head.link, head.n, head.hash)
+            if self.key is not None and not hmac.compare_digest(again, head.seal):
+                self._wrong(head.session, "its head is not sealed with this key", head.n)
+        book = self.book
+        if book is None:
+            if self.heads:
+                self._wrong("", "the registry of sessions is gone")
+            return
+        if (book.count, book.link) != (len(self.heads), link):
+            self._wrong("", f"the registry counts {book.count} sessions, the store has {len(self.heads)}")
+        again = _hmac(self.key, "registry", book.count, book.link)
+        if self.key is not None and not hmac.compare_digest(again, book.seal):
+            self._wrong("", "the registry of sessions is not sealed with this key")
+
+    def record(self, record: Record) -> None:
+        """Check one record against the one before it."""
+        last = self.last
+        if last is None or last.session != record.session:
+            self._end(last)
+            last = None
+        self.last = record
+        self.seen.add(record.session)
+        self.records += 1
+        expected = (0, "") if last is None else (last.n + 1, last.hash)
+        if (record.n, record.previous) != expected:
+            self._wrong(
+                record.session, f"record {expected[0]} was expected here: removed, reordered or added", record.n
+            )
+        fields = (record.session, record.n, record.at, record.kind, record.codes, record.digest, record.previous)
+        if _digest(*fields) != record.hash:
+            self._wrong(record.session, "the record was changed", record.n)
+        if record.payload is None or record.salt is None:
+            self.erased += 1
+        elif _payload_digest(record.salt, record.payload) != record.digest:
+            self._wrong(record.session, "the payload was changed", record.n)
+
+    def _end(self, last: Record | None) -> None:
+        if last is None:
+            return
+        head = self.heads.get(last.session)
+        if head is None:
+            self._wrong(last.session, "it has records but no head: its head was removed, or it was added", last.n)
+        elif (head.n, head.hash) != (last.n, last.hash):
+            self._wrong(last.session, f"its head is record {head.n}: the tail was cut or rewritten", last.n)
+
+    def finish(self) -> None:
+        """Check the last session, and that every head has records."""
+        self._end(self.last)
+        for session in self.heads.keys() - self.seen:
+            self._wrong(session, "it has a head but no records: they were removed")
+
+    def result(self) -> Verification:
+        """Return what was found."""
+        unshown: tuple[str, ...]
+        if self.key is None:
+            unshown = (
+                "without the key: a cut tail or a removed session whose head rows were rewritten to fit",
+                "without the key: a chain that was computed anew after a change",
+            )
+        else:
+            unshown = ("older copies of the head and registry rows put back: compare with heads kept elsewhere",)
+        return Verification(
+            sessions=len(self.heads),
+            records=self.records,
+            erased=self.erased,
+            problems=tuple(self.problems),
+            unshown=unshown,
+        )
