@@ -11,7 +11,7 @@ from msgspec import Raw, Struct
 
 from theodolite.core.text import encodable, printable
 
-__all__ = ("Foreign", "freeze", "leaves", "pointer", "thaw")
+__all__ = ("Foreign", "freeze", "is_mapping", "is_sequence", "leaves", "pointer", "thaw")
 
 # Deeper values crash the JSON Schema engine (at about 10,000 levels) and the encoder (at Python's recursion limit);
 # no published tool contract that we have read nests beyond 30.
@@ -19,6 +19,7 @@ MAX_DEPTH = 100
 # A report needs a few places, not all of a million.
 MAX_FOREIGN = 16
 
+_ATOMS = frozenset({int, bool, type(None)})
 _ENCODER = msgspec.json.Encoder()
 _DECODER: msgspec.json.Decoder[dict[str, object]] = msgspec.json.Decoder(dict[str, object])
 
@@ -66,10 +67,10 @@ def leaves(value: object, path: str = "") -> Iterator[tuple[str, str]]:
 
     Truth values and nulls carry no origin worth tracing and are passed over.
     """
-    if _is_mapping(value):
+    if is_mapping(value):
         for key, item in value.items():
             yield from leaves(item, pointer(path, key))
-    elif _is_sequence(value):
+    elif is_sequence(value):
         for index, item in enumerate(value):
             yield from leaves(item, f"{path}/{index}")
     elif isinstance(value, str):
@@ -78,29 +79,30 @@ def leaves(value: object, path: str = "") -> Iterator[tuple[str, str]]:
         yield path, str(value)
 
 
-def _is_mapping(value: object) -> TypeGuard[Mapping[object, object]]:
+def is_mapping(value: object) -> TypeGuard[Mapping[object, object]]:
+    """Whether a value is a mapping, to a type checker of anything to anything."""
     return isinstance(value, Mapping)
 
 
-def _is_sequence(value: object) -> TypeGuard[Sequence[object]]:
+def is_sequence(value: object) -> TypeGuard[Sequence[object]]:
+    """Whether a value is a list or tuple, to a type checker of anything."""
     return isinstance(value, list | tuple)
 
 
 def _is_json(value: object, room: int) -> bool:
     """Whether a value is JSON as it stands: the common case, without a copy and without naming any place."""
-    if value is None or isinstance(value, bool):
+    kind = type(value)
+    if kind in _ATOMS:
         return True
     if isinstance(value, str):
-        return type(value) is str and encodable(value)
-    if isinstance(value, int):
-        return type(value) is int
+        return kind is str and encodable(value)
     if isinstance(value, float):
-        return math.isfinite(value)
+        return kind is float and math.isfinite(value)
     if room == 0:
         return False
-    if type(value) is dict and _is_mapping(value):
-        return all(_is_json(key, 0) and type(key) is str and _is_json(item, room - 1) for key, item in value.items())
-    return type(value) is list and _is_sequence(value) and all(_is_json(item, room - 1) for item in value)
+    if kind is dict and is_mapping(value):
+        return all(isinstance(k, str) and encodable(k) and _is_json(v, room - 1) for k, v in value.items())
+    return kind is list and is_sequence(value) and all(_is_json(item, room - 1) for item in value)
 
 
 class _Bending:
@@ -117,13 +119,13 @@ class _Bending:
 
     def value(self, value: object, path: str, room: int) -> object:
         """Return `value` as JSON; `room` is how many levels more there may be."""
-        if not (_is_mapping(value) or _is_sequence(value)):
+        if not (is_mapping(value) or is_sequence(value)):
             return self._scalar(value, path)
         if room == 0 or id(value) in self.above:
             return self._note("cycle" if room else "too_deep", path)
         self.above.add(id(value))
         try:
-            if _is_mapping(value):
+            if is_mapping(value):
                 return self.mapping(value, path, room)
             return [self.value(item, f"{path}/{i}", room - 1) for i, item in enumerate(value)]
         finally:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
@@ -19,6 +19,7 @@ from theodolite.core.reading import Failure, Reading
 from theodolite.core.text import encodable, printable
 
 __all__ = (
+    "HOST_EVENTS",
     "AnyEvent",
     "AnyHostEvent",
     "ApprovalGiven",
@@ -249,7 +250,7 @@ class InquirySettled(OwnEvent, frozen=True, kw_only=True, tag=True, gc=False):
     """An inquiry came to its end, whatever that is.
 
     `about` is the seq of the event that opened it; `first` is what a verifier was asked to look at; `exchanges`
-    counts the queries that were answered.
+    counts the queries that were answered; `canaries` are the tokens that were planted in them.
     """
 
     asker: str
@@ -257,6 +258,7 @@ class InquirySettled(OwnEvent, frozen=True, kw_only=True, tag=True, gc=False):
     said: tuple[Reading | Failure, ...]
     first: Reading | None = None
     exchanges: int = 0
+    canaries: tuple[str, ...] = ()
 
 
 class CanaryVerdict(StrEnum):
@@ -297,6 +299,7 @@ AnyHostEvent = (
     | ApprovalGiven
     | SessionEnded
 )
+HOST_EVENTS: frozenset[type[HostEvent]] = frozenset(get_args(AnyHostEvent))
 AnyEvent = AnyHostEvent | ProbeRequested | InquirySettled | CanaryChecked | Cleared
 
 _ENCODER = msgspec.json.Encoder()

@@ -6,11 +6,21 @@ from collections.abc import Collection
 from enum import StrEnum
 from typing import NewType, Protocol, TypeVar
 
+import msgspec
+from msgspec import Raw
 from msgspec.structs import replace
 
+from theodolite.core.arguments import is_mapping, is_sequence
+from theodolite.core.event import Event, encode_event
 from theodolite.core.reading import Evidence, Fact, Failure, Reading
 
-__all__ = ("DenyAll", "Profile", "Redacted", "Redactor", "redact")
+__all__ = ("DenyAll", "Profile", "Redacted", "Redactor", "redact", "redact_event")
+
+# A quotation in evidence is there to be recognized, not read whole. Scrubbed first, cut then: a secret that is cut in
+# two would no longer be known as one.
+QUOTE = 240
+# The same for the text of a kept event. Of what is longer only the beginning is scrubbed and kept.
+EVENT_TEXT = 4096
 
 Redacted = NewType("Redacted", str)
 """Text that a redactor has passed. Only redactors make it."""
@@ -70,7 +80,10 @@ class DenyAll:
         return Redacted("[REDACTED:UNKNOWN_FIELD]")
 
 
-_S = TypeVar("_S", Reading, Failure)
+# Fields of events that hold no words of the session's: identifiers, counts, and members of closed lists.
+_PLAIN_FIELDS = frozenset({"event", "session", "agent", "seq", "at", "turn", "channel", "source", "role", "error"})
+
+_S = TypeVar("_S", Reading, Failure, Reading | Failure)
 
 
 def redact(said: _S, redactor: Redactor, secrets: Collection[str] = ()) -> _S:
@@ -95,9 +108,9 @@ def _evidence(item: Evidence, redactor: Redactor, secrets: Collection[str]) -> E
         return item
     return replace(
         item,
-        path=redactor.text(item.path, secrets),
-        expected=redactor.text(item.expected, secrets),
-        observed=redactor.text(item.observed, secrets),
+        path=_quote(item.path, redactor, secrets),
+        expected=_quote(item.expected, redactor, secrets),
+        observed=_quote(item.observed, redactor, secrets),
     )
 
 
@@ -105,3 +118,40 @@ def _fact(item: Fact, redactor: Redactor) -> Fact:
     if not isinstance(item.value, str):
         return item
     return Fact(item.name, redactor.field(item.name, item.value))
+
+
+def _quote(text: str, redactor: Redactor, secrets: Collection[str]) -> str:
+    passed = redactor.text(text, secrets)
+    return passed if len(passed) <= QUOTE else passed[: QUOTE - 1] + "\N{HORIZONTAL ELLIPSIS}"
+
+
+def redact_event(event: Event, redactor: Redactor, secrets: Collection[str] = ()) -> Raw:
+    """Return an event as JSON that may be kept: every text in it scrubbed, long ones cut, values of arguments too."""
+    plain = msgspec.json.decode(encode_event(event), type=dict[str, object])
+    return Raw(msgspec.json.encode({key: _passed(key, value, redactor, secrets) for key, value in plain.items()}))
+
+
+def _passed(key: str, value: object, redactor: Redactor, secrets: Collection[str]) -> object:
+    if key in _PLAIN_FIELDS:
+        return value
+    if isinstance(value, str):
+        return redactor.text(_beginning(value), secrets)
+    if is_mapping(value):
+        return {
+            redactor.text(_beginning(str(name)), secrets): _passed("", item, redactor, secrets)
+            for name, item in value.items()
+        }
+    if is_sequence(value):
+        return [_passed("", item, redactor, secrets) for item in value]
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        # A card or account number may come as a number.
+        return value if redactor.text(str(value), secrets) == str(value) else "[REDACTED:NUMBER]"
+    return value
+
+
+def _beginning(text: str) -> str:
+    if len(text) <= EVENT_TEXT:
+        return text
+    # Back to white space, and over digits set apart by it, so that no secret is cut in two.
+    kept = text[:EVENT_TEXT].rpartition(" ")[0].rstrip("0123456789 -")
+    return f"{kept} [CUT: {len(text)} characters]"

@@ -1,1 +1,1 @@
-"""."""
+"""What several detectors need, folded from events once a session."""

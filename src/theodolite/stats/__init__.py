@@ -1,1 +1,1 @@
-"""."""
+"""Online statistics, one a file, O(1) per update."""

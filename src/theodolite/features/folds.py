@@ -1,0 +1,100 @@
+"""All folds of one session, run once per event; Session hands what they give to the Window."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from msgspec import UNSET, Struct
+
+from theodolite.core.arguments import leaves
+from theodolite.core.detector import Feature
+from theodolite.core.event import (
+    Event,
+    GoalStated,
+    MessageObserved,
+    ToolCallProposed,
+    ToolResultObserved,
+    ToolsDeclared,
+)
+from theodolite.core.intent import Call, Effect
+from theodolite.features.intents import IntentFold
+from theodolite.features.margin import MarginIndex
+from theodolite.features.provenance import ProvenanceFold
+
+__all__ = ("Folds",)
+
+
+class Folds(Struct, kw_only=True):
+    """The folded past of a session. Only the folds that a detector needs are kept; the intent always is.
+
+    State of one session: saved and restored with it. Costs what its folds cost: linear in the text of the event.
+    """
+
+    intents: IntentFold
+    provenance: ProvenanceFold | None = None
+    margin: MarginIndex | None = None
+    goal: bool = False
+
+    @classmethod
+    def begin(cls, needs: Collection[Feature]) -> Folds:
+        """Return the folds that these needs ask for, with nothing in them."""
+        return cls(
+            intents=IntentFold(),
+            provenance=ProvenanceFold() if Feature.PROVENANCE in needs else None,
+            margin=MarginIndex() if Feature.MARGIN in needs else None,
+        )
+
+    def with_needs(self, needs: Collection[Feature]) -> Folds:
+        """Return these folds, or empty ones in the place of those that are needed and were not kept."""
+        empty = Folds.begin(needs)
+        return Folds(
+            intents=self.intents,
+            provenance=empty.provenance and (self.provenance or empty.provenance),
+            margin=empty.margin and (self.margin or empty.margin),
+            goal=self.goal,
+        )
+
+    def fold(self, event: Event, operator: Mapping[str, Effect]) -> Call | None:
+        """Take one event; return what is known about the call, if it is one."""
+        if isinstance(event, ToolCallProposed):
+            return self._call(event, operator)
+        if isinstance(event, ToolResultObserved):
+            if event.text is not UNSET:
+                self._returned(event.seq, str(event.text), trusted=event.source.trusted)
+        elif isinstance(event, GoalStated):
+            self.goal = True
+            self._said(event.text)
+        elif isinstance(event, MessageObserved):
+            if event.role == "user" and event.source.trusted and event.text is not UNSET:
+                self._said(str(event.text))
+        elif isinstance(event, ToolsDeclared):
+            self.intents.declare(event.tools)
+        return None
+
+    def _said(self, text: str) -> None:
+        if self.provenance is not None:
+            self.provenance.user_said(text)
+        if self.margin is not None:
+            self.margin.trust(text)
+
+    def _returned(self, seq: int, text: str, *, trusted: bool) -> None:
+        if trusted:
+            self._said(text)
+            return
+        self.intents.saw_outside()
+        if self.provenance is not None:
+            self.provenance.returned(seq, text)
+        if self.margin is not None:
+            self.margin.distrust(seq, text)
+
+    def _call(self, event: ToolCallProposed, operator: Mapping[str, Effect]) -> Call:
+        given = event.values()
+        values = [] if given is UNSET else list(leaves(given))
+        texts = [text for _, text in values]
+        return Call(
+            seq=event.seq,
+            text=" ".join([event.tool, *texts]),
+            intent=self.intents.of(event, operator),
+            origins=None if self.provenance is None else self.provenance.origins(values),
+            margin=None if self.margin is None else self.margin.explain(event.tool, texts),
+        )

@@ -1,0 +1,106 @@
+"""The two drivers of a consultation, and the panel that they ask. Here sync and async differ, nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import anyio
+from anyio.lowlevel import RunVar
+
+from theodolite.core.errors import ModelError
+from theodolite.core.event import InquirySettled
+from theodolite.core.inquiry import Query, Reply, Role
+from theodolite.core.model import Model
+from theodolite.core.reading import Cause, Failure
+from theodolite.runtime.consult import Consultation, failure_of
+
+__all__ = ("Panel", "drive", "drive_sync")
+
+# Seconds for one answer. Our choice: the default of the OpenAI and Anthropic SDKs is 600, which is longer than a
+# session may want to wait for an opinion that is out of band anyway.
+TIMEOUT = 30.0
+
+
+class Panel:
+    """Which model plays which role. Shared by all sessions of a Monitor; keeps each model's limit on concurrency.
+
+    A query to a role that nobody plays, a model that raises, and one that takes longer than `timeout` seconds all give
+    a Failure. When one of the queries put side by side fails, the others are cancelled: half a comparison is none.
+    """
+
+    name = "panel"
+    version = "1"
+
+    def __init__(self, models: Mapping[Role, Model] | None = None, *, timeout: float = TIMEOUT) -> None:
+        self._models = dict(models or {})
+        self._timeout = timeout
+        self._limits: RunVar[dict[int, anyio.CapacityLimiter]] = RunVar("limits")
+
+    def _failed(self, cause: Cause, detail: str) -> Failure:
+        return Failure(detector=self.name, version=self.version, cause=cause, detail=detail)
+
+    async def ask_all(self, queries: tuple[Query, ...]) -> tuple[Reply | Failure, ...]:
+        """Put queries side by side and return their answers in the same order."""
+        answers: list[Reply | Failure] = [
+            self._failed(Cause.ABANDONED, "another query of this comparison failed") for _ in queries
+        ]
+        async with anyio.create_task_group() as group:
+
+            async def one(place: int) -> None:
+                answers[place] = answer = await self._ask(queries[place])
+                if isinstance(answer, Failure):
+                    group.cancel_scope.cancel()
+
+            for place in range(len(queries)):
+                group.start_soon(one, place)
+        return tuple(answers)
+
+    async def _ask(self, query: Query) -> Reply | Failure:
+        model = self._models.get(query.role)
+        if model is None:
+            return self._failed(Cause.ERROR, f"no model plays the role {query.role.value}")
+        try:
+            with anyio.fail_after(self._timeout):
+                async with self._limit(model):
+                    reply: object = await model.ask(query)
+        except TimeoutError:
+            return self._failed(Cause.TIMEOUT, f"{query.role.value}: no answer within {self._timeout} s")
+        except ModelError as error:
+            return self._failed(Cause.ERROR, f"{query.role.value}: {error}")
+        except Exception as error:  # noqa: BLE001 - the boundary to models: their fault becomes a value
+            return failure_of(error, self.name, self.version)
+        if not isinstance(reply, Reply):
+            return self._failed(Cause.MALFORMED, f"{query.role.value}: {type(reply).__name__} is not a Reply")
+        return reply
+
+    def _limit(self, model: Model) -> anyio.CapacityLimiter:
+        # A limiter belongs to the event loop that it was made in, and hosts may use several.
+        limits = self._limits.get({})
+        self._limits.set(limits)
+        return limits.setdefault(id(model), anyio.CapacityLimiter(max(1, model.max_concurrency)))
+
+
+async def drive(consultation: Consultation, panel: Panel) -> InquirySettled:
+    """Carry the queries of a consultation to the panel until it is settled."""
+    try:
+        queries = next(consultation)
+        while True:
+            queries = consultation.send(await panel.ask_all(queries))
+    except StopIteration as stop:
+        settled: InquirySettled = stop.value
+        return settled
+    finally:
+        consultation.close()
+
+
+def drive_sync(consultation: Consultation, ask: Callable[[Query], Reply | Failure]) -> InquirySettled:
+    """Carry the queries of a consultation to a plain function, one after the other."""
+    try:
+        queries = next(consultation)
+        while True:
+            queries = consultation.send(tuple([ask(query) for query in queries]))
+    except StopIteration as stop:
+        settled: InquirySettled = stop.value
+        return settled
+    finally:
+        consultation.close()

@@ -1,0 +1,217 @@
+"""The fleet: what all sessions share."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Self, TypeGuard, TypeVar
+
+import anyio
+import anyio.from_thread
+from anyio.lowlevel import current_token
+from msgspec import Struct
+
+from theodolite.core.calibration import Band, Calibration, grade
+from theodolite.core.detector import Asker, Detector
+from theodolite.core.errors import ConfigError
+from theodolite.core.event import AnyEvent, CanaryChecked, Channel, Cleared, Event
+from theodolite.core.intent import Effect
+from theodolite.core.policy import Decision, Policy
+from theodolite.core.reading import Failure, Reading, Signal
+from theodolite.core.redaction import DenyAll, Redactor
+from theodolite.core.store import Store
+from theodolite.core.verifier import Verifier
+from theodolite.runtime.drive import Panel
+from theodolite.runtime.session import Session
+
+__all__ = ("Monitor",)
+
+_T = TypeVar("_T")
+
+# Inquiries that may wait in the whole fleet. Our choice: at one call of a second each and eight at a time, a thousand
+# take two minutes, after which an answer is hardly news.
+CAPACITY = 1_000
+
+
+class Monitor:
+    """Detectors, policy and store, shared by all sessions. Immutable but for its sessions; safe for several threads.
+
+    Without a `store` nothing is kept; without a `redactor` no text of a session passes (`DenyAll`). `effects` is the
+    operator's map of tool names to effects. `capacity` bounds the inquiries that wait in the fleet: one too many is
+    answered by a Failure. `clock` gives seconds since the epoch. `recorder` is called with each event, raw: it is for
+    operators who opted in to keep sessions.
+
+    Raises ConfigError where detectors or verifiers share a name or a code.
+
+    >>> from theodolite.core.event import ToolCallProposed
+    >>> with Monitor().session("s-1") as session:
+    ...     session.observe(ToolCallProposed(tool="get_order", arguments={"id": 7})).allowed
+    True
+    """
+
+    def __init__(  # noqa: PLR0913 - the parts of the instrument, all but the first by name
+        self,
+        detectors: Iterable[Detector[Struct]] = (),
+        *,
+        verifiers: Iterable[Verifier] = (),
+        policy: Policy | None = None,
+        store: Store | None = None,
+        redactor: Redactor | None = None,
+        calibration: Calibration | None = None,
+        panel: Panel | None = None,
+        effects: Mapping[str, Effect] | None = None,
+        capacity: int = CAPACITY,
+        clock: Callable[[], float] = time.time,  # noqa: TID251 - the one clock, injected into every Session
+        recorder: Callable[[AnyEvent], None] | None = None,
+    ) -> None:
+        self.detectors = tuple(detectors)
+        self.verifiers = tuple(verifiers)
+        self.policy = policy or Policy()
+        self.store = store
+        self.redactor: Redactor = redactor or DenyAll()
+        self.calibration = calibration
+        self.panel = panel or Panel()
+        self.effects = dict(effects or {})
+        self.clock = clock
+        self.recorder = recorder
+        self.bands = _bands(self.detectors)
+        self.askers = _askers(self.detectors, self.verifiers)
+        self.needs = frozenset(need for detector in self.detectors for need in detector.needs)
+        self.readers: dict[type[Event], tuple[Detector[Struct], ...]] = {
+            kind: tuple([detector for detector in self.detectors if kind in detector.reads])
+            for kind in {kind for detector in self.detectors for kind in detector.reads}
+        }
+        self._capacity = capacity
+        self._waiting = 0
+        self._lock = threading.Lock()
+        self._sessions: dict[str, Session] = {}
+        self._standing: dict[Channel, CanaryChecked] = {}
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        """Close the monitor."""
+        self.close()
+
+    def session(self, session: str, *, agent: str = "") -> Session:
+        """Return the open session of that id, or open it. A new one is told what the last canary contracts showed.
+
+        Raises ConfigError when the id is empty.
+        """
+        if not session:
+            raise ConfigError("a session needs an id: pass the host's own id of the conversation")
+        with self._lock:
+            known = self._sessions.get(session)
+            if known is not None:
+                return known
+            opened = self._sessions[session] = Session(self, session, agent)
+            standing = tuple(self._standing.values())
+        for event in standing:
+            opened.take(event)
+        return opened
+
+    def restore(self, saved: bytes) -> Session:
+        """Return the session that `Session.save` gave, open. Raises EventError for what is not one."""
+        session = Session.restored(self, saved)
+        with self._lock:
+            self._sessions[session.id] = session
+        return session
+
+    @property
+    def sessions(self) -> tuple[Session, ...]:
+        """The open sessions."""
+        with self._lock:
+            return tuple(self._sessions.values())
+
+    def announce(self, event: CanaryChecked) -> tuple[Decision, ...]:
+        """Tell every open session, and each new one, what a canary contract showed of a channel."""
+        with self._lock:
+            self._standing[event.checked] = event
+        return tuple([session.take(event) for session in self.sessions])
+
+    def clear(self, session: str, operator: str, reason: str) -> Decision:
+        """Lift the restriction of a session. Both names are kept. Raises ConfigError when either is empty."""
+        if not (operator and reason):
+            raise ConfigError("to clear a restriction, say who does it and why")
+        with self._lock:
+            known = self._sessions.get(session)
+        if known is None:
+            raise ConfigError(f"there is no open session {session!r}")
+        return known.take(Cleared(operator=operator, reason=reason))
+
+    def close(self) -> None:
+        """Close every session, then flush the store (it stays open: it is the caller's). Raises StoreError."""
+        for session in self.sessions:
+            session.close()
+        if self.store is not None:
+            self.store.flush()
+
+    # -- for sessions -------------------------------------------------------------------------------------------------
+
+    def grade(self, said: Reading | Failure, *, agent: str = "", models: Collection[str] = ()) -> Signal:
+        """Return what a redacted answer is worth in a session of that agent and those models."""
+        return grade(said, self.bands, self.calibration, agent=agent, models=models)
+
+    def verifier(self, signal: Signal) -> Verifier | None:
+        """Return the verifier that may settle a signal, if there is one."""
+        return next((verifier for verifier in self.verifiers if signal.code in verifier.codes), None)
+
+    def admit(self) -> bool:
+        """Take a place in the fleet's queue of inquiries, if there is one."""
+        with self._lock:
+            if self._waiting >= self._capacity:
+                return False
+            self._waiting += 1
+            return True
+
+    def release(self) -> None:
+        """Give a place back."""
+        with self._lock:
+            self._waiting -= 1
+
+    def forget(self, session: Session) -> None:
+        """Take a closed session off the list."""
+        with self._lock:
+            if self._sessions.get(session.id) is session:
+                del self._sessions[session.id]
+
+    async def wait_until(self, moment: float) -> None:
+        """Sleep until the clock shows that moment, in seconds since the epoch."""
+        await anyio.sleep(max(0.0, moment - self.clock()))
+
+    def run(self, work: Callable[[], Awaitable[_T]]) -> _T:
+        """Run async work from a plain function; beside a running loop, on a thread of its own."""
+        try:
+            current_token()
+        except (RuntimeError, LookupError):
+            return anyio.run(work)
+        with anyio.from_thread.start_blocking_portal() as portal:
+            return portal.call(work)
+
+
+def _bands(detectors: Sequence[Detector[Struct]]) -> dict[str, Band]:
+    bands: dict[str, Band] = {}
+    for detector in detectors:
+        for code, band in detector.bands.items():
+            if code in bands:
+                raise ConfigError(f"two detectors say the code {code}: rename it in one of them")
+            bands[code] = band
+    return bands
+
+
+def _askers(detectors: Sequence[Detector[Struct]], verifiers: Sequence[Verifier]) -> dict[str, Asker]:
+    names = [detector.name for detector in detectors] + [verifier.name for verifier in verifiers]
+    double = sorted({name for name in names if names.count(name) > 1})
+    if double:
+        raise ConfigError(f"two detectors or verifiers are called {double[0]}: leave one out")
+    askers: dict[str, Asker] = {verifier.name: verifier for verifier in verifiers}
+    askers.update({detector.name: detector for detector in detectors if _asks(detector)})
+    return askers
+
+
+def _asks(detector: object) -> TypeGuard[Asker]:
+    return callable(getattr(detector, "inquire", None))

@@ -1,0 +1,97 @@
+"""Recorded sessions through the same code as live ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+
+from theodolite.core.coverage import Coverage
+from theodolite.core.errors import EventError
+from theodolite.core.event import AnyEvent, SessionEnded, ToolCallProposed
+from theodolite.core.policy import Action, Decision, Outcome, highest, outcome
+from theodolite.core.reader import Recorded, Unreadable
+from theodolite.runtime.monitor import Monitor
+from theodolite.runtime.session import Session
+
+__all__ = ("CallRow", "Sighting", "replay")
+
+
+class CallRow(Struct, frozen=True, kw_only=True, gc=False):
+    """A proposed call and the decision on it."""
+
+    tool: str
+    decision: Decision
+
+
+class Sighting(Struct, frozen=True, kw_only=True):
+    """What one recorded session came to. `decisions` are those on which somebody spoke or that refuse a call."""
+
+    session: str
+    agent: str
+    outcome: Outcome
+    action: Action
+    coverage: Coverage
+    calls: tuple[CallRow, ...] = ()
+    decisions: tuple[Decision, ...] = ()
+    unreadable: tuple[Unreadable, ...] = ()
+
+
+class _Under:
+    """A session under way."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.calls: list[CallRow] = []
+        self.decisions: list[Decision] = []
+        self.unreadable: list[Unreadable] = []
+
+    def take(self, event: AnyEvent) -> None:
+        try:
+            decision = self.session.take(event)
+        except EventError as error:
+            self.unreadable.append(Unreadable(file="", line=0, reason=str(error), session=self.session.id))
+            return
+        if isinstance(event, ToolCallProposed):
+            self.calls.append(CallRow(tool=event.tool, decision=decision))
+        if decision.signals or not decision.allowed:
+            self.decisions.append(decision)
+
+    def end(self) -> Sighting:
+        self.session.close()
+        coverage = self.session.coverage()
+        return Sighting(
+            session=self.session.id,
+            agent=self.session.agent,
+            outcome=outcome(self.decisions, unreadable=len(self.unreadable), blind=coverage.blind),
+            action=highest(decision.action for decision in self.decisions),
+            coverage=coverage,
+            calls=tuple(self.calls),
+            decisions=tuple(self.decisions),
+            unreadable=tuple(self.unreadable),
+        )
+
+
+def replay(recorded: Iterable[Recorded], monitor: Monitor) -> Iterator[Sighting | Unreadable]:
+    """Yield what each recorded session came to, in the order in which they end, and what belongs to no session.
+
+    Holds the sessions that are open and, of each, the calls and the decisions on which somebody spoke. Raises
+    StoreError where the end of a session cannot be kept.
+    """
+    under: dict[str, _Under] = {}
+    for item in recorded:
+        if isinstance(item, Unreadable):
+            known = under.get(item.session)
+            if known is None:
+                yield item
+            else:
+                known.unreadable.append(item)
+            continue
+        current = under.get(item.session)
+        if current is None:
+            current = under[item.session] = _Under(monitor.session(item.session, agent=item.agent))
+        current.take(item)
+        if isinstance(item, SessionEnded):
+            yield under.pop(item.session).end()
+    for left in under.values():
+        yield left.end()
