@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
+from typing import TypeGuard
 
+from theodolite.core.arguments import is_sequence
 from theodolite.core.detector import Asker
 from theodolite.core.event import InquirySettled
 from theodolite.core.inquiry import Dialogue, Exchange, Inquiry, Query, Reply
@@ -71,10 +73,14 @@ def _guarded(
         said = yield from _tapped(asker.inquire(inquiry.subject), log)
     except Exception as error:  # noqa: BLE001 - the boundary to plug-ins: their fault becomes a value
         return (failure_of(error, asker.name, asker.version),)
-    if said and all(isinstance(answer, Reading | Failure) for answer in said):
+    if _is_sound(said):
         return said
     detail = "a dialogue must return a tuple of readings and failures, at least one"
     return (Failure(detector=asker.name, version=asker.version, cause=Cause.MALFORMED, detail=detail),)
+
+
+def _is_sound(said: object) -> TypeGuard[tuple[Reading | Failure, ...]]:
+    return is_sequence(said) and len(said) > 0 and all(isinstance(answer, Reading | Failure) for answer in said)
 
 
 def _tapped(dialogue: Dialogue, log: list[Exchange]) -> Dialogue:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TypeGuard
 
 import anyio
 from anyio.lowlevel import RunVar
@@ -62,22 +63,27 @@ class Panel:
         try:
             with anyio.fail_after(self._timeout):
                 async with self._limit(model):
-                    reply: object = await model.ask(query)
+                    reply = await model.ask(query)
         except TimeoutError:
             return self._failed(Cause.TIMEOUT, f"{query.role.value}: no answer within {self._timeout} s")
         except ModelError as error:
             return self._failed(Cause.ERROR, f"{query.role.value}: {error}")
         except Exception as error:  # noqa: BLE001 - the boundary to models: their fault becomes a value
             return failure_of(error, self.name, self.version)
-        if not isinstance(reply, Reply):
+        if not _is_reply(reply):
             return self._failed(Cause.MALFORMED, f"{query.role.value}: {type(reply).__name__} is not a Reply")
         return reply
 
     def _limit(self, model: Model) -> anyio.CapacityLimiter:
         # A limiter belongs to the event loop that it was made in, and hosts may use several.
-        limits = self._limits.get({})
+        none: dict[int, anyio.CapacityLimiter] = {}
+        limits = self._limits.get(none)
         self._limits.set(limits)
         return limits.setdefault(id(model), anyio.CapacityLimiter(max(1, model.max_concurrency)))
+
+
+def _is_reply(value: object) -> TypeGuard[Reply]:
+    return isinstance(value, Reply)
 
 
 async def drive(consultation: Consultation, panel: Panel) -> InquirySettled:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeGuard
 
 import msgspec
 from msgspec import Raw, Struct
@@ -15,7 +15,9 @@ from theodolite.core.coverage import Coverage
 from theodolite.core.detector import Detector
 from theodolite.core.errors import EventError, StoreError
 from theodolite.core.event import (
+    HOST_EVENTS,
     AnyEvent,
+    AnyHostEvent,
     Cleared,
     InquirySettled,
     ModelCalled,
@@ -184,7 +186,7 @@ class Session:
         return said
 
     def _checked(self, answer: Reading | Failure, detector: Detector[Struct]) -> Reading | Failure:
-        if not isinstance(answer, Reading | Failure):  # pyright: ignore[reportUnnecessaryIsInstance] - a plug-in may
+        if not _is_answer(answer):
             raise TypeError(f"update gave {type(answer).__name__}, not Reading, Failure or Inquiry")
         if answer.detector != detector.name:
             raise TypeError(f"update spoke in the name of {answer.detector}")
@@ -428,6 +430,10 @@ class Session:
             subject=msgspec.json.decode(saved.subject, type=asker.subject),
         )
         self._enqueue(inquiry, self._late)
+
+
+def _is_answer(value: object) -> TypeGuard[Reading | Failure]:
+    return isinstance(value, Reading | Failure)
 
 
 def _saved(inquiry: Inquiry) -> SavedInquiry:
