@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -14,7 +14,7 @@ from theodolite.core.inquiry import Dialogue, Inquiry
 from theodolite.core.reading import Failure, Reading
 from theodolite.core.window import Window
 
-__all__ = ("Answer", "Asker", "Detector", "Feature")
+__all__ = ("Answer", "AnyDetector", "Asker", "Detector", "Feature")
 
 S = TypeVar("S", bound=Struct)
 Answer = tuple[Reading | Failure | Inquiry, ...]
@@ -70,6 +70,10 @@ class Detector(Protocol[S]):
     def update(self, state: S, event: Event, window: Window) -> Answer:
         """Take one event into the state; return readings, failures or inquiries, mostly none."""
         ...
+
+
+# Which Struct a detector's state is, only it knows: a list of detectors has a state type for each.
+AnyDetector = Detector[Any]
 
 
 class Asker(Protocol):

@@ -11,10 +11,9 @@ from typing import Self, TypeGuard, TypeVar
 import anyio
 import anyio.from_thread
 from anyio.lowlevel import current_token
-from msgspec import Struct
 
 from theodolite.core.calibration import Band, Calibration, grade
-from theodolite.core.detector import Asker, Detector
+from theodolite.core.detector import AnyDetector, Asker
 from theodolite.core.errors import ConfigError
 from theodolite.core.event import AnyEvent, CanaryChecked, Channel, Cleared, Event
 from theodolite.core.intent import Effect
@@ -41,7 +40,8 @@ class Monitor:
     Without a `store` nothing is kept; without a `redactor` no text of a session passes (`DenyAll`). `effects` is the
     operator's map of tool names to effects. `capacity` bounds the inquiries that wait in the fleet: one too many is
     answered by a Failure. `clock` gives seconds since the epoch. `recorder` is called with each event, raw: it is for
-    operators who opted in to keep sessions.
+    operators who opted in to keep sessions. `closing` is called by `close`, so that what belongs to this Monitor alone
+    is closed with it.
 
     Raises ConfigError where detectors or verifiers share a name or a code.
 
@@ -53,7 +53,7 @@ class Monitor:
 
     def __init__(  # noqa: PLR0913 - the parts of the instrument, all but the first by name
         self,
-        detectors: Iterable[Detector[Struct]] = (),
+        detectors: Iterable[AnyDetector] = (),
         *,
         verifiers: Iterable[Verifier] = (),
         policy: Policy | None = None,
@@ -65,6 +65,7 @@ class Monitor:
         capacity: int = CAPACITY,
         clock: Callable[[], float] = time.time,  # noqa: TID251 - the one clock, injected into every Session
         recorder: Callable[[AnyEvent], None] | None = None,
+        closing: Iterable[Callable[[], None]] = (),
     ) -> None:
         self.detectors = tuple(detectors)
         self.verifiers = tuple(verifiers)
@@ -76,10 +77,11 @@ class Monitor:
         self.effects = dict(effects or {})
         self.clock = clock
         self.recorder = recorder
+        self._closing = tuple(closing)
         self.bands = _bands(self.detectors)
         self.askers = _askers(self.detectors, self.verifiers)
         self.needs = frozenset(need for detector in self.detectors for need in detector.needs)
-        self.readers: dict[type[Event], tuple[Detector[Struct], ...]] = {
+        self.readers: dict[type[Event], tuple[AnyDetector, ...]] = {
             kind: tuple([detector for detector in self.detectors if kind in detector.reads])
             for kind in {kind for detector in self.detectors for kind in detector.reads}
         }
@@ -144,11 +146,13 @@ class Monitor:
         return known.take(Cleared(operator=operator, reason=reason))
 
     def close(self) -> None:
-        """Close every session, then flush the store (it stays open: it is the caller's). Raises StoreError."""
+        """Close every session, flush the store, and call what was given as `closing`. Raises StoreError."""
         for session in self.sessions:
             session.close()
         if self.store is not None:
             self.store.flush()
+        for close in self._closing:
+            close()
 
     # -- for sessions -------------------------------------------------------------------------------------------------
 
@@ -193,7 +197,7 @@ class Monitor:
             return portal.call(work)
 
 
-def _bands(detectors: Sequence[Detector[Struct]]) -> dict[str, Band]:
+def _bands(detectors: Sequence[AnyDetector]) -> dict[str, Band]:
     bands: dict[str, Band] = {}
     for detector in detectors:
         for code, band in detector.bands.items():
@@ -203,7 +207,7 @@ def _bands(detectors: Sequence[Detector[Struct]]) -> dict[str, Band]:
     return bands
 
 
-def _askers(detectors: Sequence[Detector[Struct]], verifiers: Sequence[Verifier]) -> dict[str, Asker]:
+def _askers(detectors: Sequence[AnyDetector], verifiers: Sequence[Verifier]) -> dict[str, Asker]:
     names = [detector.name for detector in detectors] + [verifier.name for verifier in verifiers]
     double = sorted({name for name in names if names.count(name) > 1})
     if double:

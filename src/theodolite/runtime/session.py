@@ -12,7 +12,7 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from theodolite.core.coverage import Coverage
-from theodolite.core.detector import Detector
+from theodolite.core.detector import AnyDetector
 from theodolite.core.errors import EventError, StoreError
 from theodolite.core.event import (
     HOST_EVENTS,
@@ -136,8 +136,9 @@ class Session:
         with self._lock:
             if self._closed:
                 raise EventError(f"session {self.id} is closed: open it again with monitor.session({self.id!r})")
+            # An inquiry that is not open is refused before anything has changed.
+            about = self._claim(event).about if isinstance(event, InquirySettled) else self._seq
             stamped = self._stamp(event)
-            inquiry = self._claim(stamped) if isinstance(stamped, InquirySettled) else None
             self._window.push(stamped)
             self._tally.saw(stamped)
             call = self._window.call = self._folds.fold(stamped, self._monitor.effects)
@@ -147,11 +148,7 @@ class Session:
                 self._restricted.clear()
             elif isinstance(stamped, ModelCalled):
                 self._models.add(stamped.model)
-            about = stamped.seq if inquiry is None else inquiry.about
-            decision = self._decide(stamped, about, said, call)
-            if self._monitor.recorder is not None:
-                self._monitor.recorder(stamped)
-            return decision
+            return self._decide(stamped, about, said, call)
 
     def _stamp(self, event: AnyEvent) -> AnyEvent:
         stamped = replace(
@@ -185,7 +182,7 @@ class Session:
                 said.append(failure_of(error, detector.name, detector.version))
         return said
 
-    def _checked(self, answer: Reading | Failure, detector: Detector[Struct]) -> Reading | Failure:
+    def _checked(self, answer: Reading | Failure, detector: AnyDetector) -> Reading | Failure:
         if not _is_answer(answer):
             raise TypeError(f"update gave {type(answer).__name__}, not Reading, Failure or Inquiry")
         if answer.detector != detector.name:
@@ -220,6 +217,8 @@ class Session:
         self._tally.decided(decision)
         try:
             self._ledger.keep(decision, event, self._window, monitor, self._secrets)
+            if monitor.recorder is not None:
+                monitor.recorder(event)
         except StoreError as error:
             return self._unkept(decision, error, call=effect is not None)
         return decision

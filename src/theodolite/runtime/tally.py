@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from msgspec import UNSET, Struct
 
 from theodolite.core.coverage import Coverage, Sight
-from theodolite.core.detector import Detector
+from theodolite.core.detector import AnyDetector
 from theodolite.core.event import AnyEvent, Event, MessageObserved, ToolCallProposed, ToolResultObserved
 from theodolite.core.policy import Decision
 from theodolite.core.reading import Cause, Reading
@@ -54,7 +54,7 @@ class Tally(Struct, kw_only=True):
         """Count a failure of something that is not a detector."""
         _count(self.failures, name)
 
-    def coverage(self, detectors: Iterable[Detector[Struct]]) -> Coverage:
+    def coverage(self, detectors: Iterable[AnyDetector]) -> Coverage:
         """Return the counts, and for each detector whether it could judge."""
         return Coverage(
             events=dict(self.events),
@@ -64,7 +64,7 @@ class Tally(Struct, kw_only=True):
             quiet=self.quiet,
         )
 
-    def _sight(self, detector: Detector[Struct]) -> Sight:
+    def _sight(self, detector: AnyDetector) -> Sight:
         wanted = sorted(kind.__name__ for kind in detector.reads)
         missing = tuple([name for name in wanted if name not in self.events])
         spoke = self.spoke.get(detector.name, 0)

@@ -202,6 +202,7 @@ class ShadowMemoryDetector:
     version = "1"
     reads: frozenset[type[Event]] = frozenset({ToolCallProposed, TurnEnded})
     needs = frozenset({Feature.INTENT})
+    settings = ShadowMemoryConfig
 
     def __init__(self, config: ShadowMemoryConfig | None = None) -> None:
         self._config = ShadowMemoryConfig(enabled=True) if config is None else config

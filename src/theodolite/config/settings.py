@@ -1,0 +1,121 @@
+"""The settings of theodolite.toml, strictly decoded: an unknown key is an error that names the nearest valid one."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from pathlib import Path
+from typing import get_type_hints
+
+import msgspec
+from msgspec import Struct
+
+from theodolite.core.errors import ConfigError
+from theodolite.core.intent import Effect
+from theodolite.core.policy import Mode
+from theodolite.core.redaction import Profile
+
+__all__ = ("FILE", "PolicySettings", "Settings", "StoreSettings", "nearest", "read_settings")
+
+FILE = "theodolite.toml"
+
+
+class PolicySettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[policy]`: how far detectors may go.
+
+    `default` is the mode of each detector that `modes` does not name: enforce, warn or observe. `hold` refuses a call
+    whose own acting signal alarms, at any status. `fail_closed` refuses calls when a detector in ENFORCE, or the store,
+    fails.
+    """
+
+    default: Mode = Mode.WARN
+    modes: dict[str, Mode] = {}
+    hold: bool = False
+    fail_closed: bool = False
+
+
+class StoreSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[store]`: what is kept, and where.
+
+    `path` is a SQLite file; without it nothing is kept. `profile` is standard (scrubbed text) or categorical (no free
+    text at all). `key_file` holds the key that authenticates heads, at least 16 bytes. `raw_events` names a folder in
+    which whole sessions are recorded, unredacted; it needs a key.
+    """
+
+    path: str = ""
+    profile: Profile = Profile.STANDARD
+    key_file: str = ""
+    raw_events: str = ""
+
+
+class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The whole file. Paths in it are relative to the file.
+
+    `detectors` has a table for each detector by name: `enabled`, and the detector's own settings. `tools` maps tool
+    names to their effect: read, write or unknown. `calibration` is the path of an artefact. `redactor` names the
+    redactor, `plugins = false` leaves out what other packages bring.
+    """
+
+    policy: PolicySettings = PolicySettings()
+    store: StoreSettings = StoreSettings()
+    detectors: dict[str, dict[str, object]] = {}
+    tools: dict[str, Effect] = {}
+    calibration: str = ""
+    redactor: str = "rules"
+    plugins: bool = True
+    folder: str = "."
+
+
+def read_settings(path: Path | None = None) -> Settings:
+    """Return the settings of a file; of ./theodolite.toml where it exists and no other is named; else the defaults.
+
+    Raises ConfigError for a file that cannot be read, is not TOML, or holds a key or value that does not belong there.
+    """
+    if path is None:
+        path = Path(FILE)
+        if not path.is_file():
+            return Settings()
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}") from error
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path} is not TOML: {error}") from error
+    if "folder" in document:
+        raise ConfigError(f"{path}: unknown key 'folder'; paths are relative to the file itself")
+    try:
+        return msgspec.convert({**document, "folder": str(path.parent)}, Settings)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{path}: {_explained(str(error))}") from error
+
+
+def _explained(message: str) -> str:
+    """Return msgspec's message in the words of a TOML file, with the nearest valid key."""
+    unknown = re.search(r"unknown field `(.*?)`(?: - at `\$\.?(.*?)`)?$", message)
+    if unknown is None:
+        place = message.replace("$.", "").replace("`$`", "the file")
+        return f"{place}. The keys and values are on the page docs/reference/configuration.md."
+    key = ".".join(part for part in (unknown[2], unknown[1]) if part)
+    return f"unknown key '{key}'; {nearest(key, _keys(Settings))}"
+
+
+def nearest(name: str, known: list[str]) -> str:
+    """Return a phrase that names what was probably meant, or all there is.
+
+    >>> nearest("policy.hodl", ["policy.hold", "store.path"])
+    "did you mean 'policy.hold'?"
+    """
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+    return f"did you mean '{close[0]}'?" if close else f"known: {', '.join(sorted(known))}"
+
+
+def _keys(kind: type[Struct], before: str = "") -> list[str]:
+    keys: list[str] = []
+    for name, hint in get_type_hints(kind).items():
+        if name in {"folder", "__match_args__"} or name.startswith("__"):
+            continue
+        keys.append(before + name)
+        if isinstance(hint, type) and issubclass(hint, Struct):
+            keys.extend(_keys(hint, f"{before}{name}."))
+    return keys
