@@ -14,7 +14,7 @@ from typing import Literal, get_args
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from theodolite.core.arguments import Foreign, freeze, thaw
+from theodolite.core.arguments import Foreign, canonical, freeze, thaw
 from theodolite.core.reading import Failure, Reading
 from theodolite.core.text import encodable, printable
 
@@ -174,8 +174,9 @@ class ModelCalled(HostEvent, frozen=True, kw_only=True, tag=True, gc=False):
 class ToolCallProposed(HostEvent, frozen=True, kw_only=True, tag=True, gc=False):
     """A tool call that the agent wants to make; nothing has run yet.
 
-    `arguments` takes a mapping and keeps its JSON: the caller's object is read once and never held. What JSON cannot
-    say (NaN, dates, bytes, sets, lone surrogates ...) is listed in `foreign`, found in the original.
+    `arguments` takes a mapping, or JSON as msgspec.Raw, and keeps JSON: the caller's object is read once and never held.
+    What JSON cannot say (NaN, dates, bytes, sets, lone surrogates ...) is listed in `foreign`, found in the original.
+    Raises EventError for JSON that is not an object.
 
     >>> call = ToolCallProposed(tool="send", arguments={"to": "a@example.org"})
     >>> call.values()
@@ -190,7 +191,9 @@ class ToolCallProposed(HostEvent, frozen=True, kw_only=True, tag=True, gc=False)
     def __post_init__(self) -> None:
         super().__post_init__()
         given = self.arguments
-        if not isinstance(given, Raw | UnsetType):
+        if isinstance(given, Raw):
+            msgspec.structs.force_setattr(self, "arguments", canonical(given))
+        elif not isinstance(given, UnsetType):
             raw, foreign = freeze(given)
             msgspec.structs.force_setattr(self, "arguments", raw)
             msgspec.structs.force_setattr(self, "foreign", self.foreign + foreign)

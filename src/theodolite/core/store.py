@@ -13,12 +13,15 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import math
 from collections.abc import Iterator
 from enum import StrEnum
 from typing import Protocol
 
 import msgspec
 from msgspec import Raw, Struct
+
+from theodolite.core.errors import StoreError
 
 __all__ = (
     "Entry",
@@ -147,19 +150,30 @@ class Store(Protocol):
 
 
 def seal_record(entry: Entry, *, n: int, previous: str, salt: str) -> Record:
-    """Return the record of an entry behind the record whose hash is `previous` ("" for the first)."""
-    digest = _payload_digest(salt, entry.payload)
+    """Return the record of an entry behind the record whose hash is `previous` ("" for the first).
+
+    Raises StoreError where the entry cannot be told apart once it is kept: a time that is no number, a lone surrogate.
+    """
+    payload = Raw(bytes(entry.payload))  # a copy: the bytes under a Raw may change or be part of something larger
+    digest = _payload_digest(salt, payload)
+    try:
+        at = entry.at + 0.0  # 5 and -0.0 come back from a database as 5.0 and 0.0, and JSON writes each differently
+        sealed = _digest(entry.session, n, at, entry.kind, entry.codes, digest, previous)
+    except (OverflowError, UnicodeEncodeError) as error:
+        raise StoreError(f"an entry of session {entry.session!r} cannot be kept: {error}") from error
+    if not math.isfinite(at):
+        raise StoreError(f"an entry of session {entry.session!r} cannot be kept: its time is {at}, not a number")
     return Record(
         session=entry.session,
         n=n,
-        at=entry.at,
+        at=at,
         kind=entry.kind,
         codes=entry.codes,
-        payload=entry.payload,
+        payload=payload,
         salt=salt,
         digest=digest,
         previous=previous,
-        hash=_digest(entry.session, n, entry.at, entry.kind, entry.codes, digest, previous),
+        hash=sealed,
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -139,6 +140,8 @@ _READ = frozenset(
     ]
 )
 
+_VERBS = _READ | _WRITE | _EXECUTE
+
 
 def words(name: str) -> tuple[str, ...]:
     """Return the words of a tool name, in lower case.
@@ -183,15 +186,18 @@ def _annotated(tool: Tool) -> Effect | None:
     return Effect.WRITE if tool.destructive else None
 
 
+# The same few tools are called over and over. 4,096 names are more than any host offers.
+@lru_cache(maxsize=4096)
 def _by_name(name: str) -> tuple[Permission, Effect]:
-    found = frozenset(words(name))
+    spoken = words(name)
+    found = frozenset(spoken)
     if found & _NETWORK:
         # Even a read of a page tells its server what was asked, so that it is not known only to read.
         return Permission.NETWORK, Effect.WRITE if found & _WRITE else Effect.UNKNOWN
+    # The first verb decides: "get_order" and "get_node" name things, "order_book" and "node_eval" are actions.
+    verb = next((word for word in spoken if word in _VERBS), None)
+    if verb in _READ:
+        return Permission.READ, Effect.READ
     if found & _EXECUTE:
         return Permission.EXECUTE, Effect.WRITE
-    # "get_order" names a thing, "cancel_order" an action: the first verb of the name decides.
-    verb = next((word for word in words(name) if word in _READ or word in _WRITE), None)
-    if verb in _WRITE:
-        return Permission.WRITE, Effect.WRITE
-    return Permission.READ, Effect.READ if verb else Effect.UNKNOWN
+    return (Permission.WRITE, Effect.WRITE) if verb else (Permission.READ, Effect.UNKNOWN)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -28,8 +28,8 @@ __all__ = ("MarginIndex",)
 
 # Chosen on the train split of the recorded AgentDojo sessions, one suite left out at a time (`benchmarks/margin.py`
 # prints the figures). They stand on a plateau: each may be changed by a half for about 0.01 of AUC.
-_TOOL = 2.0  # the weight of the tool's name
-_NAME = 4.0  # the weight of a value that is a name: an address, a link, an account number
+_TOOL = 3.0  # the weight of the tool's name
+_NAME = 5.0  # the weight of a value that is a name: an address, a link, an account number
 _FETCH = 0.3  # what is left of the evidence where the call changes nothing: to read on after reading is ordinary
 _FIELD = 2.0  # a sentence of this many words counts half: a bare field names a thing and asks for nothing
 _HALF = 2.0  # evidence that takes the score half of the way from 0.5 to 1; only the scale of the score depends on it
@@ -41,14 +41,15 @@ _PER_TEXT = 256
 _KEPT = 1024
 _SLACK = 512
 _WINDOW = _SENTENCE * _PER_TEXT
-_GOAL_WORDS = 2 * _WINDOW
+_GOAL_WORDS = _WINDOW  # as many as one text can bring: 512 sentences of 128 words
 _VALUES = 64
 _VALUE = 4096
+_CALL_WORDS = 512
 _ECHOED = 16
 
 _WORD = re.compile(r"[^\W_]{1,64}")
 # It starts with one set of characters, which the engine looks for at twice the speed of an alternation.
-_BREAK = re.compile(r"[.!?\n。！？](?:(?<=[.!?])\s+|(?<=[\n。！？])\s*)")  # noqa: RUF001 - the stops of Chinese are meant
+_BREAK = re.compile(r"[.!?\n。！？](?:(?<=[.!?])\s+|(?<=[\n。！？])[\s。！？]*)")  # noqa: RUF001 - the stops of Chinese are meant
 
 
 class _Part(Struct, frozen=True, gc=False):
@@ -70,7 +71,7 @@ class _Sentence(Struct, frozen=True, array_like=True, gc=False):
 class MarginIndex(Struct, kw_only=True):
     """The goal and the untrusted text of one session, indexed by word.
 
-    State: saved and restored with the session, bounded by 1,536 sentences of 256 characters, one goal of 131,072 words
+    State: saved and restored with the session, bounded by 1,536 sentences of 256 characters, a goal of 65,536 words
     and the last calls. Cost: linear in new text up to 131,072 characters, and constant above; a call costs its words
     times the sentences that hold them.
 
@@ -82,17 +83,17 @@ class MarginIndex(Struct, kw_only=True):
     (True, 0.0, (2, 7))
     """
 
-    goal: set[str] = set()
+    goal: dict[str, bool] = {}
     sentences: list[_Sentence] = []
     places: dict[str, list[int]] = {}
-    echoes: list[set[str]] = []
+    echoes: list[tuple[str, ...]] = []
     answered: bool = False
 
     def trust(self, text: str) -> None:
         """Take what the user asks for. A later text amends the goal; it replaces nothing."""
         for _, _, words in _sentences(text):
             if len(self.goal) < _GOAL_WORDS:
-                self.goal |= words
+                self.goal.update(words)
 
     def distrust(self, seq: int, text: str) -> None:
         """Index the untrusted text of event `seq`. What repeats the calls just made is left out: it is their echo."""
@@ -102,15 +103,15 @@ class MarginIndex(Struct, kw_only=True):
             if new:
                 self._index(_Sentence(seq, start, end, len(new)), new)
 
-    def _without_echo(self, words: set[str]) -> set[str]:
+    def _without_echo(self, words: dict[str, bool]) -> dict[str, bool]:
         for value in self.echoes:
-            common = words & value
+            common = words.keys() & value
             # Four words in five: a field's label before the value is no reason to miss an echo.
-            if 5 * len(common) >= 4 * min(len(words), len(value)):
-                words = words - common
+            if common and 5 * len(common) >= 4 * min(len(words), len(value)):
+                words = {word: True for word in words if word not in common}
         return words
 
-    def _index(self, sentence: _Sentence, words: set[str]) -> None:
+    def _index(self, sentence: _Sentence, words: Iterable[str]) -> None:
         if len(self.sentences) >= _KEPT + _SLACK:
             self._forget()
         number = len(self.sentences)
@@ -184,7 +185,7 @@ class MarginIndex(Struct, kw_only=True):
         if self.answered:
             self.echoes, self.answered = [], False
         if not fetches:
-            self.echoes += [set(part.words) for part in parts[: _ECHOED - len(self.echoes)]]
+            self.echoes += [part.words for part in parts[: _ECHOED - len(self.echoes)]]
 
 
 def _share(part: float, whole: float) -> float:
@@ -198,10 +199,12 @@ def _fetches(intent: NormalizedIntent) -> bool:
 
 
 def _parts(tool: str, values: Sequence[str]) -> list[_Part]:
-    parts = [_Part(tuple(dict.fromkeys(name_words(tool))), _TOOL)]
-    for value in values[:_VALUES]:
-        words = _WORD.findall(_fold(value[:_VALUE]))
-        parts.append(_Part(tuple(dict.fromkeys(words)), _NAME if _is_name(value) else 1.0))
+    """Return the parts of a call: its tool, then its values, the short ones first, since names are short."""
+    parts, room = [_Part(tuple(dict.fromkeys(name_words(tool))), _TOOL)], _CALL_WORDS
+    for value in sorted(values, key=len)[:_VALUES]:
+        words = tuple(dict.fromkeys(_WORD.findall(_fold(value[:_VALUE]))))[:room]
+        room -= len(words)
+        parts.append(_Part(words, _NAME if _is_name(value) else 1.0))
     return [part for part in parts if part.words]
 
 
@@ -211,8 +214,11 @@ def _is_name(value: str) -> bool:
     return letters and not value.isalpha() and len(value.split(maxsplit=1)) == 1
 
 
-def _sentences(text: str) -> Iterator[tuple[int, int, set[str]]]:
-    """Yield start, end and words of the sentences of a text; of a long one those at its two ends."""
+def _sentences(text: str) -> Iterator[tuple[int, int, dict[str, bool]]]:
+    """Yield start, end and words of the sentences of a text; of a long one those at its two ends.
+
+    The words are keys, not a set, so that what is saved has the same order in every process.
+    """
     # Same lengths, so that offsets hold: a line break that a serializer escaped is one, a folded line is none.
     text = text.replace("\\\n", "  ").replace("\\n", " \n")
     spans = list(_spans(text, 0, len(text) if len(text) <= 2 * _WINDOW else _WINDOW))
@@ -222,7 +228,7 @@ def _sentences(text: str) -> Iterator[tuple[int, int, set[str]]]:
         spans = spans[:_PER_TEXT] + spans[-_PER_TEXT:]
     folded = _fold(text)
     for start, end in spans:
-        words = set(_WORD.findall(folded, start, end))
+        words = dict.fromkeys(_WORD.findall(folded, start, end), True)
         if words:
             yield start, end, words
 

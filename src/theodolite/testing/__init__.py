@@ -1,1 +1,1 @@
-"""."""
+"""What ships for tests: the laws of every port as plain functions, fakes, sessions, and hypothesis strategies."""

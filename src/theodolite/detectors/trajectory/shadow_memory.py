@@ -250,7 +250,8 @@ class ShadowMemoryDetector:
             state.summary = f"{state.summary} {call.text[:SUMMARY_CHARACTERS]}".lstrip()
         state.permission = max(state.permission, call.intent.permission)
         if call.margin is not None:
-            state.deviation = max(state.deviation, call.margin.score)
+            # From [0.5, 1], where untrusted text explains the call better, to the [0, 1] of a deviation.
+            state.deviation = max(state.deviation, 2.0 * call.margin.score - 1.0)
 
     def _reading(self, memory: ShadowMemory, seqs: tuple[int, ...]) -> Reading:
         return Reading(

@@ -1,0 +1,93 @@
+"""The reader of labelled sessions: the form in which public benchmark runs are kept to fit and test on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import BinaryIO, Literal
+
+from msgspec import UNSET, Struct, UnsetType
+from msgspec.json import Decoder
+
+from theodolite.core.errors import EventError
+from theodolite.core.event import (
+    Channel,
+    GoalStated,
+    MessageObserved,
+    ModelCalled,
+    SessionEnded,
+    Source,
+    ToolCallProposed,
+    ToolResultObserved,
+    TurnEnded,
+)
+from theodolite.core.lines import content, decode, first_keys, lines
+from theodolite.core.reader import Recorded, Unreadable
+
+__all__ = ("Label", "LabelledSessions", "label")
+
+
+class Label(Struct, frozen=True, kw_only=True, gc=False):
+    """What is known of a session and no detector may see. `onset_turn` is the first turn of a hijacked agent's act.
+
+    `kind` is one of clean, clean_direct, attacked_unseen, attacked_resisted, attacked_succeeded.
+    """
+
+    session_id: str
+    kind: str
+    onset_turn: int | None = None
+    suite: str = ""
+    model: str = ""
+
+
+class _Step(Struct, frozen=True):
+    role: Literal["assistant", "tool", "user"]
+    turn: int
+    tool: str | None = None
+    args: dict[str, object] | UnsetType = UNSET
+    text: str | UnsetType = UNSET
+    error: str | bool | None = None
+
+
+class _Session(Struct, frozen=True):
+    session_id: str
+    goal: str
+    events: list[_Step]
+    model: str = ""
+    suite: str = ""
+    source: str = ""
+
+
+_LABEL = Decoder(Label)
+_SESSION = Decoder(_Session)
+
+
+def label(line: bytes) -> Label:
+    """Return the label of one line. Raises EventError with the place of the fault."""
+    return decode(_LABEL, line)
+
+
+class LabelledSessions:
+    """Reads one session a line: its goal, what the agent did, and what the tools returned.
+
+    The suite is the agent, since its tools and its prompt are what makes one; the model stands in ModelCalled. Nothing
+    of the label reaches an event, except where the session's name says it: no detector reads names.
+    """
+
+    name = "labelled-sessions"
+
+    def detects(self, head: bytes) -> bool:
+        """Whether an object with session_id, goal and events begins here."""
+        return content(head).startswith(b"{") and first_keys(head) >= {"session_id", "goal", "events"}
+
+    def read(self, stream: BinaryIO, file: str) -> Iterator[Recorded]:
+        """Yield the events of each line. Holds one line."""
+        for line in lines(stream, file):
+            if isinstance(line, Unreadable):
+                yield line
+                continue
+            try:
+                session = decode(_SESSION, line.data)
+            except EventError as error:
+                yield Unreadable(file=file, line=line.number, reason=str(error))
+            else:
+                yield from _Telling(session).events()

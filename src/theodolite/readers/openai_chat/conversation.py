@@ -1,0 +1,256 @@
+"""Folds the messages of one conversation into events."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Literal, NamedTuple, TypeVar
+
+from msgspec import UNSET, Raw, UnsetType
+from msgspec.json import Decoder
+from msgspec.structs import replace
+
+from theodolite.core.arguments import freeze
+from theodolite.core.errors import EventError
+from theodolite.core.event import (
+    AnyHostEvent,
+    Channel,
+    GoalStated,
+    MessageObserved,
+    ModelCalled,
+    SessionEnded,
+    Source,
+    SystemPromptSet,
+    Tool,
+    ToolCallProposed,
+    ToolResultObserved,
+    ToolsDeclared,
+    TurnEnded,
+)
+from theodolite.core.lines import decode
+from theodolite.core.reader import Recorded, Unreadable
+from theodolite.readers.openai_chat import form
+
+__all__ = ("Conversation",)
+
+# Calls whose results may still come. The API takes at most 128 tools a request and wants the results next.
+_MAX_CALLS = 1024
+_ATTACHED = {"image_url": Channel.USER_IMAGE, "input_audio": Channel.USER_AUDIO, "file": Channel.USER_FILE}
+_TEXT_ONLY: Mapping[str, Channel] = {}
+
+_T = TypeVar("_T")
+
+
+class _Content(NamedTuple):
+    text: str | UnsetType = UNSET
+    parts: bool = False
+    refusals: tuple[str, ...] = ()
+    attached: tuple[Channel, ...] = ()
+
+
+class Conversation:
+    """One session under way. Turns count assistant messages from 0; a turn ends before the next one or the next user's.
+
+    Holds the names of the calls whose results may still come, and no message.
+    """
+
+    def __init__(self, session: str, file: str) -> None:
+        self.session = session
+        self._file = file
+        self._turn = 0
+        self._spoken = False
+        self._goal = False
+        self._names: dict[str, str] = {}
+        self._count = 0
+        self._line = 0
+        self._place = ""
+        self._found: list[Recorded] = []
+
+    def begin(self, record: form.Record, line: int) -> list[Recorded]:
+        """Return what stands beside the messages: the tools on offer and the model."""
+        self._line, self._place = line, ""
+        tools = (*self._tools(record.tools), *self._functions(record.functions))
+        if tools:
+            self._add(ToolsDeclared(tools=tools), Channel.TOOL_DEFINITION, Source.SYSTEM)
+        model = self._decoded(form.TEXT, record.model, "model")
+        temperature = self._decoded(form.NUMBER, record.temperature, "temperature")
+        top_p = self._decoded(form.NUMBER, record.top_p, "top_p")
+        if model:
+            called = ModelCalled(
+                model=model,
+                temperature=UNSET if temperature is None else temperature,
+                top_p=UNSET if top_p is None else top_p,
+            )
+            self._add(called, Channel.CONTROL, Source.SYSTEM)
+        return self._taken()
+
+    def message(self, data: bytes | Raw, line: int) -> list[Recorded]:
+        """Return the events of the next message."""
+        self._line, self._place = line, f"messages[{self._count}]"
+        self._count += 1
+        message = self._decoded(form.MESSAGE, data, "")
+        if message is None:
+            return self._taken()
+        if message.role in {"system", "developer"}:
+            self._system(message)
+        elif message.role == "user":
+            self._user(message)
+        elif message.role == "assistant":
+            self._assistant(message)
+        elif message.role in {"tool", "function"}:
+            self._result(message)
+        else:
+            self._fault("role", "not one of system, developer, user, assistant, tool, function")
+        return self._taken()
+
+    def end(self) -> list[Recorded]:
+        """Return the end of the session."""
+        self._end_turn()
+        self._add(SessionEnded(), Channel.CONTROL, Source.SYSTEM)
+        return self._taken()
+
+    def _taken(self) -> list[Recorded]:
+        found, self._found = self._found, []
+        return found
+
+    def _add(self, event: AnyHostEvent, channel: Channel, source: Source) -> None:
+        self._found.append(replace(event, session=self.session, turn=self._turn, channel=channel, source=source))
+
+    def _fault(self, field: str, reason: str) -> None:
+        place = ".".join(filter(None, (self._place, field)))
+        self._found.append(
+            Unreadable(file=self._file, line=self._line, reason=f"{place}: {reason}", session=self.session)
+        )
+
+    def _decoded(self, decoder: Decoder[_T], data: bytes | Raw | UnsetType, field: str) -> _T | None:
+        """Return a value, or None where it is absent or, which is reported, of the wrong form."""
+        if isinstance(data, UnsetType):
+            return None
+        try:
+            return decode(decoder, data)
+        except EventError as error:
+            self._fault(field, str(error))
+            return None
+
+    def _end_turn(self) -> None:
+        if self._spoken:
+            self._add(TurnEnded(), Channel.CONTROL, Source.SYSTEM)
+            self._turn += 1
+            self._spoken = False
+
+    def _content(self, raw: Raw | UnsetType, attached: Mapping[str, Channel] = _TEXT_ONLY) -> _Content:
+        value = self._decoded(form.CONTENT, raw, "content")
+        if value is None or isinstance(value, str):
+            return _Content(UNSET if value is None else value)
+        texts: list[str] = []
+        refusals: list[str] = []
+        channels: list[Channel] = []
+        for index, item in enumerate(value):
+            part = self._decoded(form.PART, item, f"content[{index}]")
+            if part is None:
+                continue
+            if part.type == "text" and isinstance(part.text, str):
+                texts.append(part.text)
+            elif part.type == "refusal" and isinstance(part.refusal, str):
+                refusals.append(part.refusal)
+            elif part.type in attached:
+                channels.append(attached[part.type])
+            else:
+                self._fault(f"content[{index}]", "a part of a kind that is not read here")
+        return _Content("\n".join(texts) if texts else UNSET, True, tuple(refusals), tuple(channels))
+
+    def _system(self, message: form.Message) -> None:
+        text = self._content(message.content).text
+        if isinstance(text, UnsetType):
+            self._fault("content", "a system prompt without text")
+            return
+        prompt = SystemPromptSet(prompt_hash=hashlib.sha256(text.encode()).hexdigest(), length=len(text))
+        self._add(prompt, Channel.SYSTEM_TEXT, Source.SYSTEM)
+
+    def _user(self, message: form.Message) -> None:
+        self._end_turn()
+        content = self._content(message.content, _ATTACHED)
+        channel = Channel.USER_PART if content.parts else Channel.USER_TEXT
+        if content.text and not self._goal:
+            self._goal = True
+            self._add(GoalStated(text=content.text), channel, Source.USER)
+        if content.text is not UNSET or not content.attached:
+            self._say("user", content.text, channel)
+        for kind in content.attached:
+            self._say("user", UNSET, kind)
+
+    def _assistant(self, message: form.Message) -> None:
+        self._end_turn()
+        self._spoken = True
+        content = self._content(message.content)
+        if content.text:
+            self._say("assistant", content.text, Channel.ASSISTANT_PART if content.parts else Channel.ASSISTANT_TEXT)
+        refusal = self._decoded(form.TEXT, message.refusal, "refusal")
+        for text in filter(None, (*content.refusals, refusal)):
+            self._say("assistant", text, Channel.REFUSAL)
+        for index, item in enumerate(self._decoded(form.ITEMS, message.tool_calls, "tool_calls") or ()):
+            self._tool_call(item, f"tool_calls[{index}]")
+        function = self._decoded(form.FUNCTION, message.function_call, "function_call")
+        if function is not None:
+            self._call(function, "", "function_call", Channel.FUNCTION_CALL)
+
+    def _say(self, role: Literal["user", "assistant"], text: str | UnsetType, channel: Channel) -> None:
+        source = Source.USER if role == "user" else Source.MODEL
+        self._add(MessageObserved(role=role, text=text), channel, source)
+
+    def _tool_call(self, item: Raw, place: str) -> None:
+        call = self._decoded(form.CALL, item, place)
+        if call is None:
+            return
+        if isinstance(call.function, form.Function):
+            self._call(call.function, call.id or "", f"{place}.function")
+        elif isinstance(call.custom, form.Function):
+            self._call(call.custom, call.id or "", f"{place}.custom")
+        else:
+            self._fault(place, "neither a function nor a custom tool")
+
+    def _call(self, function: form.Function, call: str, place: str, channel: Channel | None = None) -> None:
+        arguments, came, fault = form.arguments_of(function)
+        proposed = ToolCallProposed(tool=function.name, arguments=arguments, call=call)
+        self._add(proposed, channel or came, Source.MODEL)
+        if fault:
+            self._fault(f"{place}.arguments", f"{fault}; the call is kept without them")
+        if call:
+            self._names[call] = function.name
+            if len(self._names) > _MAX_CALLS:
+                del self._names[next(iter(self._names))]
+
+    def _result(self, message: form.Message) -> None:
+        content = self._content(message.content)
+        call = self._decoded(form.TEXT, message.tool_call_id, "tool_call_id") or ""
+        name = self._decoded(form.TEXT, message.name, "name") or ""
+        result = ToolResultObserved(tool=self._names.get(call, name), text=content.text, call=call)
+        self._add(result, Channel.TOOL_RESULT_PART if content.parts else Channel.TOOL_RESULT_TEXT, Source.TOOL)
+
+    def _tools(self, raw: Raw | UnsetType) -> list[Tool]:
+        tools: list[Tool] = []
+        for index, item in enumerate(self._decoded(form.ITEMS, raw, "tools") or ()):
+            place = f"tools[{index}]"
+            declared = self._decoded(form.DECLARED, item, place)
+            if declared is None:
+                continue
+            tool = declared.function or declared.custom
+            if isinstance(tool, UnsetType):
+                self._fault(place, "neither a function nor a custom tool")
+            else:
+                tools.append(self._tool(tool, place))
+        return tools
+
+    def _functions(self, raw: Raw | UnsetType) -> list[Tool]:
+        items = enumerate(self._decoded(form.ITEMS, raw, "functions") or ())
+        found = [(f"functions[{index}]", item) for index, item in items]
+        read = [(self._decoded(form.DECLARATION, item, place), place) for place, item in found]
+        return [self._tool(tool, place) for tool, place in read if tool is not None]
+
+    def _tool(self, tool: form.Declaration, place: str) -> Tool:
+        parameters, foreign = (UNSET, ()) if tool.parameters is None else freeze(tool.parameters)
+        if foreign:
+            self._fault(f"{place}.parameters", "nested too deeply to be read")
+        return Tool(
+            name=tool.name, description=tool.description or "", parameters=UNSET if foreign else parameters
+        )

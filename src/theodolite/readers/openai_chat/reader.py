@@ -1,0 +1,79 @@
+"""The reader of Chat Completions recordings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from msgspec import Raw
+
+from theodolite.core.errors import EventError
+from theodolite.core.lines import content, decode, first_keys, session_name
+from theodolite.core.reader import Recorded, Unreadable
+from theodolite.readers.openai_chat.conversation import Conversation
+from theodolite.readers.openai_chat.form import ITEMS, NAME, RECORD
+from theodolite.readers.openai_chat.pieces import Cut, Piece, pieces
+
+__all__ = ("OpenAIChat",)
+
+
+class OpenAIChat:
+    """Reads message lists: bare, under `messages` with what stands beside them, or one of these a line.
+
+    A bare list is read message by message, an object as a whole. The first conversation of a file is named after the
+    file, a later one `name#line`; `session_id` or `id` beside the messages goes before that. The system prompt becomes
+    its hash; text parts are joined by line ends. A call whose arguments cannot be read is kept without them and
+    reported.
+    """
+
+    name = "openai-chat"
+
+    def detects(self, head: bytes) -> bool:
+        """Whether a list of objects with a role begins here, or an object with messages.
+
+        A `system` beside the messages is the form of another vendor.
+        """
+        keys = first_keys(head)
+        if content(head).startswith(b"["):
+            return "role" in keys
+        return "messages" in keys and "system" not in keys
+
+    def read(self, stream: BinaryIO, file: str) -> Iterator[Recorded]:
+        """Yield the events of each conversation. Holds one message, or one object, at a time."""
+        under: Conversation | None = None
+        for place, piece in enumerate(pieces(stream)):
+            name = session_name(file) if place == 0 else f"{session_name(file)}#{piece.line}"
+            if piece.cut is Cut.FAULT:
+                session = under.session if under else ""
+                yield Unreadable(file=file, line=piece.line, reason=piece.reason, session=session)
+            elif piece.cut is Cut.OBJECT:
+                yield from _record(piece, name, file)
+            elif piece.cut is Cut.LIST_BEGINS:
+                under = Conversation(name, file)
+            elif under and piece.cut is Cut.ELEMENT:
+                yield from under.message(piece.data, piece.line)
+            elif under:
+                yield from under.end()
+                under = None
+
+
+def _record(piece: Piece, name: str, file: str) -> Iterator[Recorded]:
+    try:
+        record = decode(RECORD, piece.data)
+        messages = decode(ITEMS, record.messages) if isinstance(record.messages, Raw) else None
+    except EventError as error:
+        yield Unreadable(file=file, line=piece.line, reason=str(error))
+        return
+    if messages is None:
+        yield Unreadable(file=file, line=piece.line, reason="an object without messages")
+        return
+    for given in (record.id, record.session_id):
+        try:
+            name = str(decode(NAME, given) or name) if isinstance(given, Raw) else name
+        except EventError as error:
+            yield Unreadable(file=file, line=piece.line, reason=f"session_id or id: {error}", session=name)
+    conversation = Conversation(name, file)
+    yield from conversation.begin(record, piece.line)
+    for message in messages:
+        yield from conversation.message(message, piece.line)
+    yield from conversation.end()

@@ -1,0 +1,152 @@
+"""The redactor that is used where none is named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from types import MappingProxyType
+from typing import Final
+
+from theodolite.core.errors import ConfigError
+from theodolite.core.redaction import Profile, Redacted
+from theodolite.redactors.rules.credentials import assignments, codes, headers, url_credentials
+from theodolite.redactors.rules.keys import private_keys, service_keys, web_tokens
+from theodolite.redactors.rules.network import ipv4_addresses, ipv6_addresses
+from theodolite.redactors.rules.payment import cards, ibans
+from theodolite.redactors.rules.personal import emails, social_security_numbers
+from theodolite.redactors.rules.phone import phones
+from theodolite.redactors.rules.span import Kind, Span, placeholder, splice
+from theodolite.redactors.rules.view import View
+
+__all__ = ("FREE_TEXT", "VOCABULARY", "RuleRedactor")
+
+_TRUTH = frozenset({"true", "false"})
+VOCABULARY: Final[Mapping[str, Collection[str]]] = MappingProxyType(
+    {
+        "decision": frozenset({"comply", "decline", "escalate", "unclear"}),
+        "disclosed_data": _TRUTH,
+        "policy_cited": _TRUTH,
+        "escalation_suggested": _TRUTH,
+        "tool_call_attempted": _TRUTH,
+    }
+)
+"""The categorical fields of a probe's answer."""
+
+FREE_TEXT: Final = frozenset({"reasoning"})
+"""The fields of a probe's answer that are scrubbed as text."""
+
+_Rule = Callable[[View], Iterator[Span]]
+# In this order: what an earlier rule takes, later ones do not see. The telling forms come first, telephone numbers
+# last, for they look most like other numbers.
+_SECRETS: tuple[_Rule, ...] = (private_keys, web_tokens, service_keys, url_credentials, headers, assignments, codes)
+_WITH_DIGITS: tuple[_Rule, ...] = (ibans, cards, social_security_numbers, ipv6_addresses, ipv4_addresses, phones)
+_DIGITS = frozenset("0123456789")
+
+# What is taken away can bring out something new beside it; that settles in the second pass. A text still unsettled
+# here was made to be, and nothing of it is kept.
+_MOST_PASSES = 4
+
+
+class RuleRedactor:
+    """Scrubs free text by rules; lets categorical fields pass that are in their vocabulary, and no others.
+
+    `vocabulary` says which values each categorical field may have, `free_text` which fields are scrubbed as text; any
+    other field is refused. Under `Profile.CATEGORICAL` no free text passes at all.
+
+    Raises ConfigError for a field that is both, and for a vocabulary that is one string.
+
+    Cost: linear in the text, at most about a second per MB; some 10 µs for a hundred characters without a find. No
+    state.
+
+    Limits: best effort, not a compliance guarantee. Names, postal addresses and dates of birth are not looked for, nor
+    are national phone numbers of most countries, account numbers without check digits, keys of unknown services that
+    nothing announces, and secrets taken apart with signs of their own (`b o b @ ...`, letters of another script). Who
+    needs more keeps categorical fields only, or encrypts.
+
+    >>> redactor = RuleRedactor()
+    >>> redactor.text("Write to bob@example.com, password: hunter2")
+    'Write to [REDACTED:EMAIL], password: [REDACTED:PASSWORD]'
+    >>> redactor.field("decision", "comply"), redactor.field("decision", "bob@example.com")
+    ('comply', '[REDACTED:UNKNOWN_VALUE]')
+    >>> redactor.field("note", "comply")
+    '[REDACTED:UNKNOWN_FIELD]'
+    """
+
+    name = "rules"
+    version = "1"
+
+    def __init__(
+        self,
+        vocabulary: Mapping[str, Collection[str]] = VOCABULARY,
+        profile: Profile = Profile.STANDARD,
+        *,
+        free_text: Collection[str] = FREE_TEXT,
+    ) -> None:
+        for name, values in vocabulary.items():
+            if isinstance(values, str):
+                raise ConfigError(f"redaction vocabulary of {name!r} is the string {values!r}: give a list of strings")
+            if name in free_text:
+                raise ConfigError(f"redaction field {name!r} is categorical and free text: take it out of one of them")
+        self._vocabulary = {name: frozenset(values) for name, values in vocabulary.items()}
+        self._free_text = frozenset(free_text)
+        self._profile = profile
+
+    def text(self, value: str, secrets: Collection[str] = ()) -> Redacted:
+        """Return free text with a placeholder for each thing found.
+
+        `secrets` are found in any case and through the disguises that the rules see through. Where one of them is
+        part of the placeholders themselves, nothing of the text is kept.
+        """
+        wanted = tuple([secret for secret in secrets if secret])
+        if self._profile is Profile.CATEGORICAL:
+            return _without(placeholder(Kind.TEXT) if value else "", wanted)
+        for _ in range(_MOST_PASSES):
+            scrubbed = _scrubbed(value, wanted)
+            if scrubbed == value:
+                return _without(value, wanted)
+            value = scrubbed
+        return _without(placeholder(Kind.TEXT), wanted)
+
+    def field(self, name: str, value: str) -> Redacted:
+        """Return a value of the field's vocabulary, scrubbed free text, or a placeholder."""
+        if name in self._free_text:
+            return self.text(value)
+        known = self._vocabulary.get(name)
+        if known is None:
+            return Redacted(placeholder(Kind.UNKNOWN_FIELD))
+        return Redacted(value if value in known else placeholder(Kind.UNKNOWN_VALUE))
+
+
+def _scrubbed(value: str, secrets: tuple[str, ...]) -> str:
+    for secret in secrets:
+        value = value.replace(secret, placeholder(Kind.CANARY))
+    view = View(value)
+    spans = _canaries(view, secrets)
+    rules: tuple[_Rule, ...] = (*_SECRETS, emails)
+    if not _DIGITS.isdisjoint(view.chars):
+        rules += _WITH_DIGITS
+    for rule in rules:
+        if found := list(rule(view)):
+            view.hide(found)
+            spans += found
+    return splice(value, spans, view.locate) if spans else value
+
+
+def _canaries(view: View, secrets: tuple[str, ...]) -> list[Span]:
+    spans: list[Span] = []
+    for secret in secrets:
+        wanted = View(secret).lower
+        at = view.lower.find(wanted) if wanted else -1
+        while at >= 0:
+            spans.append(Span(at, at + len(wanted), Kind.CANARY))
+            at = view.lower.find(wanted, at + len(wanted))
+    view.hide(spans)
+    return spans
+
+
+def _without(text: str, secrets: tuple[str, ...]) -> Redacted:
+    """Return the text, or the most of it that holds no secret: a placeholder, or nothing."""
+    for kept in (text, placeholder(Kind.TEXT)):
+        folded = kept.casefold()
+        if not any(secret in kept or secret.casefold() in folded for secret in secrets):
+            return Redacted(kept)
+    return Redacted("")

@@ -1,0 +1,130 @@
+"""Records in memory: for tests, for scans of recorded sessions, and for whoever keeps nothing."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+
+from msgspec import Raw, Struct
+from msgspec.structs import replace
+
+from theodolite.core.errors import StoreError
+from theodolite.core.store import Entry, Head, Record, Registry, seal_head, seal_record, seal_registry
+
+__all__ = ("MemoryStore",)
+
+# 128 bits: a salt has to be guessed before an erased payload can be.
+_SALT_BYTES = 16
+
+
+class _Chain(Struct):
+    records: list[Record]
+    position: int
+    before: str
+
+
+def _salt() -> str:
+    return os.urandom(_SALT_BYTES).hex()
+
+
+class MemoryStore:
+    """A store that lives and dies with its object; what it calls durable survives nothing.
+
+    State: every record, without a bound. `append` costs two SHA-256 and one lock; heads are sealed when they are asked
+    for. `key` seals heads and the registry (HMAC-SHA256); `salts` makes the salt of each payload (hex). Closing it
+    changes nothing. Safe to call from several threads.
+
+    >>> from theodolite.core.store import Kind
+    >>> store = MemoryStore()
+    >>> record = store.append(Entry(session="s-1", at=0.0, kind=Kind.DECISION, payload=Raw(b"{}"), codes=("payload.x",)))
+    >>> [kept == record for kept in store.read(code="payload.x")]
+    [True]
+    """
+
+    def __init__(self, key: bytes | None = None, salts: Callable[[], str] | None = None) -> None:
+        if key == b"":
+            raise StoreError("the key is empty: give at least 32 random bytes, or None to keep an unsealed store")
+        self._key = key
+        self._salts = _salt if salts is None else salts
+        self._chains: dict[str, _Chain] = {}
+        self._link = ""
+        self._lock = threading.Lock()
+
+    def append(self, entry: Entry, *, durable: bool = False) -> Record:  # noqa: ARG002 - nothing here is more durable
+        """Seal and keep an entry. Raises StoreError where the entry cannot be sealed."""
+        salt = self._salts()
+        with self._lock:
+            chain = self._chains.get(entry.session)
+            if chain is None:
+                return self._begin(entry, salt)
+            records = chain.records
+            record = seal_record(entry, n=len(records), previous=records[-1].hash, salt=salt)
+            records.append(record)
+            return record
+
+    def _begin(self, entry: Entry, salt: str) -> Record:
+        record = seal_record(entry, n=0, previous="", salt=salt)
+        position, before = len(self._chains), self._link
+        self._link = seal_head(record, position=position, before=before, key=None).link
+        self._chains[entry.session] = _Chain([record], position, before)
+        return record
+
+    def read(
+        self,
+        *,
+        session: str | None = None,
+        since: float | None = None,
+        until: float | None = None,
+        code: str | None = None,
+    ) -> Iterator[Record]:
+        """Yield the records that fit, by session and n. What is appended after the call is not among them."""
+        with self._lock:
+            names = sorted(self._chains) if session is None else [session] * (session in self._chains)
+            chains = [(self._chains[name].records, len(self._chains[name].records)) for name in names]
+        return (
+            record
+            for records, count in chains
+            for record in (records[n] for n in range(count))
+            if (since is None or since <= record.at)
+            and (until is None or record.at <= until)
+            and (code is None or code in record.codes)
+        )
+
+    def head(self, session: str) -> Head | None:
+        """Return the head of a session, or None when nothing was kept of it."""
+        with self._lock:
+            chain = self._chains.get(session)
+            if chain is None:
+                return None
+            return seal_head(chain.records[-1], position=chain.position, before=chain.before, key=self._key)
+
+    def heads(self) -> Iterator[Head]:
+        """Yield the heads of all sessions by position, as they are now."""
+        with self._lock:
+            ends = [(chain.records[-1], chain.position, chain.before) for chain in self._chains.values()]
+        return (seal_head(last, position=position, before=before, key=self._key) for last, position, before in ends)
+
+    def registry(self) -> Registry | None:
+        """Return the registry of sessions, or None when nothing was kept."""
+        with self._lock:
+            if not self._chains:
+                return None
+            return seal_registry(count=len(self._chains), link=self._link, key=self._key)
+
+    def flush(self) -> None:
+        """Do nothing: a record is kept when `append` returns."""
+
+    def erase(self, session: str) -> int:
+        """Take away the payloads of a session and return how many; its chain stays."""
+        with self._lock:
+            chain = self._chains.get(session)
+            if chain is None:
+                return 0
+            full = [record.n for record in chain.records if record.payload is not None]
+            for n in full:
+                chain.records[n] = replace(chain.records[n], payload=None, salt=None)
+            return len(full)
+
+    def close(self) -> None:
+        """Do nothing: there is no file and no thread, and what was kept can still be read."""

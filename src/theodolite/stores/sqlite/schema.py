@@ -1,0 +1,199 @@
+"""The tables of a store, and the opening of a file that holds them.
+
+`records` holds each record but its codes, which stand in `codes` alone: they are found by an index there and put back
+into the record from there, so that a code taken out to hide a finding breaks the hash of its record. `heads` and
+`registry` are what core's `verify` checks the records against.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from sqlalchemy import (
+    CheckConstraint,
+    Column,
+    Connection,
+    Engine,
+    Float,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    create_engine,
+    event,
+    insert,
+    inspect,
+    select,
+)
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.pool import QueuePool
+
+from theodolite.core.errors import StoreError
+
+__all__ = ("CODES", "HEADS", "RECORDS", "REGISTRY", "begin", "faults", "locate", "open_engine")
+
+# The number of this layout. A change of it needs a migration; until there is one, other numbers are refused.
+VERSION: Final = 1
+
+_METADATA = MetaData()
+
+RECORDS = Table(
+    "records",
+    _METADATA,
+    Column("session", Text, primary_key=True),
+    Column("n", Integer, primary_key=True, autoincrement=False),
+    Column("at", Float, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("payload", LargeBinary),
+    Column("salt", Text),
+    Column("digest", Text, nullable=False),
+    Column("previous", Text, nullable=False),
+    Column("hash", Text, nullable=False),
+    Index("records_at", "at", "session", "n"),
+)
+
+CODES = Table(
+    "codes",
+    _METADATA,
+    Column("session", Text, primary_key=True),
+    Column("n", Integer, primary_key=True, autoincrement=False),
+    Column("place", Integer, primary_key=True, autoincrement=False),
+    Column("code", Text, nullable=False),
+    Index("codes_code", "code", "session", "n"),
+    sqlite_with_rowid=False,
+)
+
+HEADS = Table(
+    "heads",
+    _METADATA,
+    Column("session", Text, primary_key=True),
+    Column("position", Integer, nullable=False, unique=True),
+    Column("link", Text, nullable=False),
+    Column("n", Integer, nullable=False),
+    Column("hash", Text, nullable=False),
+    Column("seal", Text, nullable=False),
+)
+
+REGISTRY = Table(
+    "registry",
+    _METADATA,
+    Column("id", Integer, CheckConstraint("id = 1"), primary_key=True, autoincrement=False),
+    Column("count", Integer, nullable=False),
+    Column("link", Text, nullable=False),
+    Column("seal", Text, nullable=False),
+)
+
+_SCHEMA = Table("schema", _METADATA, Column("version", Integer, primary_key=True, autoincrement=False))
+
+# What the low byte of SQLite's result code means for whoever has to mend it.
+_ADVICE: Final = {
+    sqlite3.SQLITE_FULL: "free space, then flush",
+    sqlite3.SQLITE_BUSY: "another connection holds the file locked; wait for it to end, then flush",
+    sqlite3.SQLITE_READONLY: "make the file and its directory writable",
+    sqlite3.SQLITE_CANTOPEN: "make the file and its directory writable, and leave the file in its place",
+    sqlite3.SQLITE_NOTADB: "name another file",
+    sqlite3.SQLITE_CORRUPT: "the file is damaged: keep it as it is and go on in another one",
+    sqlite3.SQLITE_IOERR: "look for a fault of the disk, then flush",
+}
+
+
+def result_code(error: SQLAlchemyError) -> int:
+    """Return the primary SQLite result code of an error, or 0 where it did not come from SQLite."""
+    cause = error.orig if isinstance(error, DBAPIError) else None
+    return int(getattr(cause, "sqlite_errorcode", 0)) & 0xFF
+
+
+@contextmanager
+def faults(file: Path) -> Iterator[None]:
+    """Turn what SQLAlchemy raises inside into a StoreError that names the file and what to do next."""
+    try:
+        yield
+    except SQLAlchemyError as error:
+        what = error.orig if isinstance(error, DBAPIError) else error
+        advice = _ADVICE.get(result_code(error), "run `theodolite store verify` on it")
+        raise StoreError(f"store {file}: {what}; {advice}") from error
+
+
+def locate(path: str | os.PathLike[str], *, create: bool) -> Path:
+    """Return the absolute file of a store, made empty and private (mode 0600) where there was none.
+
+    The path is taken literally, as a local file. Raises StoreError.
+    """
+    name = os.fspath(path)
+    if name in {"", ":memory:"}:
+        raise StoreError(f"store {name!r} is not a file: give a path, or use MemoryStore")
+    if "\0" in name:
+        raise StoreError(f"store {name!r}: no file has a name with NUL in it")
+    if name.startswith(("//", "\\\\")):
+        raise StoreError(f"store {name!r} is a network path, where SQLite's locks do not hold: use a local file")
+    file = Path(name).absolute()
+    if file.is_dir():
+        raise StoreError(f"store {file} is a directory: name a file in it")
+    if not file.parent.is_dir():
+        raise StoreError(f"store {file}: its directory does not exist; create it first")
+    if not file.exists():
+        if not create:
+            raise StoreError(f"store {file} does not exist: check the path")
+        _make(file)
+    return file
+
+
+def _make(file: Path) -> None:
+    try:
+        os.close(os.open(file, os.O_CREAT | os.O_RDWR, 0o600))
+        # A file is durable only when its name is.
+        if os.name == "posix":
+            directory = os.open(file.parent, os.O_RDONLY)
+            os.fsync(directory)
+            os.close(directory)
+    except OSError as error:
+        raise StoreError(f"store {file} cannot be created: {error.strerror}; make its directory writable") from error
+
+
+def open_engine(file: Path, *, patience: float) -> Engine:
+    """Return an engine on an existing file, with the tables in it. `patience` is in seconds. Raises StoreError."""
+    engine = create_engine("sqlite://", creator=lambda: _connect(file, patience), poolclass=QueuePool, max_overflow=-1)
+    try:
+        with faults(file), engine.connect() as connection:
+            _prepare(connection, file, patience)
+    except StoreError:
+        engine.dispose()
+        raise
+    return engine
+
+
+def _connect(file: Path, patience: float) -> sqlite3.Connection:
+    # Only as a URI can SQLite be told not to create the file; every character of the path is quoted in it.
+    connection = sqlite3.connect(
+        f"{file.as_uri()}?mode=rw", uri=True, timeout=patience, isolation_level=None, check_same_thread=False
+    )
+    # FULL: a commit is on the disk, not only with the system, before it is acknowledged, so that it survives a loss of
+    # power as it does the death of the process. fullfsync: on macOS nothing less empties the cache of the disk.
+    for pragma in ("synchronous = FULL", "fullfsync = ON", "secure_delete = ON"):
+        connection.execute(f"PRAGMA {pragma}")
+    return connection
+
+
+def _prepare(connection: Connection, file: Path, patience: float) -> None:
+    tables = inspect(connection).get_table_names()
+    if tables and _SCHEMA.name not in tables:
+        raise StoreError(f"store {file} is a database of something else: name another file")
+    if not tables:
+        _write_ahead(connection, file, patience)
+        begin(connection)
+        if not inspect(connection).get_table_names():
+            _METADATA.create_all(connection)
+            connection.execute(insert(_SCHEMA).values(version=VERSION))
+        connection.commit()
+    found = connection.scalars(select(_SCHEMA.c.version)).all()
+    if found != [VERSION]:
+        raise StoreError(f"store {file} has schema version {found}, this release knows {VERSION}: open it with its own")
+    _write_ahead(connection, file, patience)
