@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TypeGuard
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeGuard, TypeVar
 
 import anyio
-from anyio.lowlevel import RunVar
+import anyio.from_thread
+from anyio.lowlevel import RunVar, current_token
 
 from theodolite.core.errors import ModelError
 from theodolite.core.event import InquirySettled
@@ -15,7 +16,9 @@ from theodolite.core.model import Model
 from theodolite.core.reading import Cause, Failure
 from theodolite.runtime.consult import Consultation, failure_of
 
-__all__ = ("Panel", "drive", "drive_sync")
+__all__ = ("Panel", "drive", "drive_sync", "run", "wait")
+
+_T = TypeVar("_T")
 
 # Seconds for one answer. Our choice: the default of the OpenAI and Anthropic SDKs is 600, which is longer than a
 # session may want to wait for an opinion that is out of band anyway.
@@ -110,3 +113,18 @@ def drive_sync(consultation: Consultation, ask: Callable[[Query], Reply | Failur
         return settled
     finally:
         consultation.close()
+
+
+async def wait(seconds: float) -> None:
+    """Sleep for some seconds, or not at all when they are over."""
+    await anyio.sleep(max(0.0, seconds))
+
+
+def run(work: Callable[[], Awaitable[_T]]) -> _T:
+    """Run async work from a plain function; beside a running loop, on a thread of its own."""
+    try:
+        current_token()
+    except (RuntimeError, LookupError):
+        return anyio.run(work)
+    with anyio.from_thread.start_blocking_portal() as portal:
+        return portal.call(work)

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Self, TypeGuard, TypeVar
-
-import anyio
-import anyio.from_thread
-from anyio.lowlevel import current_token
+from typing import TYPE_CHECKING, Self, TypeGuard
 
 from theodolite.core.calibration import Band, Calibration, grade
 from theodolite.core.detector import AnyDetector, Asker
@@ -22,12 +18,12 @@ from theodolite.core.reading import Failure, Reading, Signal
 from theodolite.core.redaction import DenyAll, Redactor
 from theodolite.core.store import Store
 from theodolite.core.verifier import Verifier
-from theodolite.runtime.drive import Panel
 from theodolite.runtime.session import Session
 
-__all__ = ("Monitor",)
+if TYPE_CHECKING:
+    from theodolite.runtime.drive import Panel
 
-_T = TypeVar("_T")
+__all__ = ("Monitor",)
 
 # Inquiries that may wait in the whole fleet. Our choice: at one call of a second each and eight at a time, a thousand
 # take two minutes, after which an answer is hardly news.
@@ -73,7 +69,7 @@ class Monitor:
         self.store = store
         self.redactor: Redactor = redactor or DenyAll()
         self.calibration = calibration
-        self.panel = panel or Panel()
+        self._panel = panel
         self.effects = dict(effects or {})
         self.clock = clock
         self.recorder = recorder
@@ -183,18 +179,15 @@ class Monitor:
             if self._sessions.get(session.id) is session:
                 del self._sessions[session.id]
 
-    async def wait_until(self, moment: float) -> None:
-        """Sleep until the clock shows that moment, in seconds since the epoch."""
-        await anyio.sleep(max(0.0, moment - self.clock()))
+    @property
+    def panel(self) -> Panel:
+        """The models that answer, by role; an empty one fails every query."""
+        if self._panel is None:
+            # The event loop takes some 80 ms to import: only those who ask models pay for it.
+            from theodolite.runtime.drive import Panel  # noqa: PLC0415
 
-    def run(self, work: Callable[[], Awaitable[_T]]) -> _T:
-        """Run async work from a plain function; beside a running loop, on a thread of its own."""
-        try:
-            current_token()
-        except (RuntimeError, LookupError):
-            return anyio.run(work)
-        with anyio.from_thread.start_blocking_portal() as portal:
-            return portal.call(work)
+            self._panel = Panel()
+        return self._panel
 
 
 def _bands(detectors: Sequence[AnyDetector]) -> dict[str, Band]:

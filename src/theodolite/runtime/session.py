@@ -34,7 +34,6 @@ from theodolite.core.verifier import Case
 from theodolite.core.window import Window
 from theodolite.features.folds import Folds
 from theodolite.runtime.consult import Consultation, consult, failure_of
-from theodolite.runtime.drive import drive, drive_sync
 from theodolite.runtime.ledger import Ledger
 from theodolite.runtime.tally import Tally
 
@@ -292,10 +291,13 @@ class Session:
 
         Cancelled, it leaves the inquiry under way open again.
         """
+        # The event loop takes some 80 ms to import: only those who ask models pay for it.
+        from theodolite.runtime.drive import drive, wait  # noqa: PLC0415
+
         decisions: list[Decision] = []
         while (inquiry := self.next_inquiry(about)) is not None:
             try:
-                await self._monitor.wait_until(inquiry.not_before)
+                await wait(inquiry.not_before - self._monitor.clock())
                 settled = await drive(self._consultation(inquiry), self._monitor.panel)
             except BaseException:
                 self._put_back(inquiry)
@@ -305,8 +307,10 @@ class Session:
 
     def drain_sync(self, ask: Callable[[Query], Reply | Failure] | None = None) -> tuple[Decision, ...]:
         """Like `drain`, for hosts without an event loop; `ask` answers instead of the panel, as a script does."""
+        from theodolite.runtime.drive import drive_sync, run  # noqa: PLC0415 - as above
+
         if ask is None:
-            return self._monitor.run(self.drain)
+            return run(self.drain)
         decisions: list[Decision] = []
         while (inquiry := self.next_inquiry()) is not None:
             try:
