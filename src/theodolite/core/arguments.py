@@ -12,7 +12,7 @@ from msgspec import Raw, Struct
 from theodolite.core.errors import EventError
 from theodolite.core.text import encodable, printable
 
-__all__ = ("Foreign", "canonical", "freeze", "is_mapping", "is_sequence", "leaves", "pointer", "thaw")
+__all__ = ("Foreign", "freeze", "is_mapping", "is_sequence", "leaves", "pointer", "thaw")
 
 # Deeper values crash the JSON Schema engine (at about 10,000 levels) and the encoder (at Python's recursion limit);
 # no published tool contract that we have read nests beyond 30.
@@ -59,17 +59,9 @@ def freeze(arguments: Mapping[str, object]) -> tuple[Raw, tuple[Foreign, ...]]:
 
 
 def thaw(raw: Raw) -> dict[str, object]:
-    """Return a fresh copy of frozen arguments."""
-    return _DECODER.decode(raw)
-
-
-def canonical(raw: Raw) -> Raw:
-    """Return a JSON object without the white space and escapes that a host may have put into it.
-
-    Raises EventError when it is not a JSON object.
-    """
+    """Return a fresh copy of arguments that are JSON. Raises EventError when they are not one JSON object."""
     try:
-        return Raw(_ENCODER.encode(_DECODER.decode(raw)))
+        return _DECODER.decode(raw)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise EventError(
             f"arguments given as JSON must be one JSON object: {error}. Leave them UNSET where the model wrote no JSON."

@@ -8,13 +8,14 @@ A field that the channel did not show is `UNSET`, which is not the same as empty
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from enum import StrEnum
-from typing import Literal, get_args
+from typing import Literal, TypeVar, get_args
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from theodolite.core.arguments import Foreign, canonical, freeze, thaw
+from theodolite.core.arguments import Foreign, freeze, thaw
 from theodolite.core.reading import Failure, Reading
 from theodolite.core.text import encodable, printable
 
@@ -47,6 +48,7 @@ __all__ = (
     "TurnEnded",
     "decode_event",
     "encode_event",
+    "stamp",
 )
 
 
@@ -174,7 +176,7 @@ class ModelCalled(HostEvent, frozen=True, kw_only=True, tag=True, gc=False):
 class ToolCallProposed(HostEvent, frozen=True, kw_only=True, tag=True, gc=False):
     """A tool call that the agent wants to make; nothing has run yet.
 
-    `arguments` takes a mapping, or JSON as msgspec.Raw, and keeps JSON: the caller's object is read once and never held.
+    `arguments` takes a mapping, or JSON as msgspec.Raw, and keeps JSON: the caller's object is read once, never held.
     What JSON cannot say (NaN, dates, bytes, sets, lone surrogates ...) is listed in `foreign`, found in the original.
     Raises EventError for JSON that is not an object.
 
@@ -191,10 +193,8 @@ class ToolCallProposed(HostEvent, frozen=True, kw_only=True, tag=True, gc=False)
     def __post_init__(self) -> None:
         super().__post_init__()
         given = self.arguments
-        if isinstance(given, Raw):
-            msgspec.structs.force_setattr(self, "arguments", canonical(given))
-        elif not isinstance(given, UnsetType):
-            raw, foreign = freeze(given)
+        if not isinstance(given, UnsetType):
+            raw, foreign = freeze(thaw(given) if isinstance(given, Raw) else given)
             msgspec.structs.force_setattr(self, "arguments", raw)
             msgspec.structs.force_setattr(self, "foreign", self.foreign + foreign)
 
@@ -286,6 +286,26 @@ class Cleared(OwnEvent, frozen=True, kw_only=True, tag=True, gc=False):
 
     operator: str
     reason: str
+
+
+_E = TypeVar("_E", bound=Event)
+
+
+def stamp(event: _E, *, session: str, agent: str, seq: int, at: float, turn: int) -> _E:
+    """Return the event in its place. A copy: the one that was given stays as it is.
+
+    >>> stamp(TurnEnded(), session="s-1", agent="", seq=4, at=0.0, turn=2).seq
+    4
+    """
+    # Not msgspec's `replace`, which would make and check every field anew: that doubles the price of an event.
+    stamped = copy(event)
+    put = msgspec.structs.force_setattr
+    put(stamped, "session", session)
+    put(stamped, "agent", agent)
+    put(stamped, "seq", seq)
+    put(stamped, "at", at)
+    put(stamped, "turn", turn)
+    return stamped
 
 
 AnyHostEvent = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from enum import StrEnum
+from types import MappingProxyType
 
 from msgspec import Struct
 
@@ -35,6 +36,10 @@ class Mode(StrEnum):
     ENFORCE = "enforce"
     WARN = "warn"
     OBSERVE = "observe"
+
+
+# Payload contracts are exact, so that they start by refusing; the operator may say otherwise.
+STARTING_MODES: Mapping[str, Mode] = MappingProxyType({"payload": Mode.ENFORCE})
 
 
 class Decision(Struct, frozen=True, kw_only=True, gc=False):
@@ -77,8 +82,8 @@ class Policy(Struct, frozen=True, kw_only=True, gc=False):
     fail_closed: bool = False
 
     def mode(self, detector: str) -> Mode:
-        """Return the mode of a detector. Payload contracts start in ENFORCE: they are exact."""
-        return self.modes.get(detector, Mode.ENFORCE if detector == "payload" else self.default)
+        """Return the mode of a detector."""
+        return self.modes.get(detector) or STARTING_MODES.get(detector, self.default)
 
     def action(self, signal: Signal) -> Action:
         """Return what one signal asks for."""

@@ -6,7 +6,15 @@ from collections.abc import Iterator
 
 from msgspec import UNSET, Raw, Struct
 
-from theodolite.core.event import AnyEvent, GoalStated, MessageObserved, ToolCallProposed, ToolResultObserved
+from theodolite.core.event import (
+    AnyEvent,
+    GoalStated,
+    MessageObserved,
+    ToolCallProposed,
+    ToolResultObserved,
+    ToolsDeclared,
+    encode_event,
+)
 from theodolite.core.inquiry import Message
 from theodolite.core.intent import Call
 
@@ -69,4 +77,6 @@ def weight(event: AnyEvent) -> int:
         return len(event.text) if event.text is not UNSET else 0
     if isinstance(event, ToolCallProposed):
         return len(memoryview(event.arguments)) if isinstance(event.arguments, Raw) else 0
+    if isinstance(event, ToolsDeclared):
+        return len(encode_event(event))
     return len(event.text) if isinstance(event, GoalStated) else 0

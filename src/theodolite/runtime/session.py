@@ -24,6 +24,7 @@ from theodolite.core.event import (
     ProbeRequested,
     ToolCallProposed,
     TurnEnded,
+    stamp,
 )
 from theodolite.core.inquiry import Inquiry, Query, Reply
 from theodolite.core.intent import Call
@@ -150,7 +151,7 @@ class Session:
             return self._decide(stamped, about, said, call)
 
     def _stamp(self, event: AnyEvent) -> AnyEvent:
-        stamped = replace(
+        stamped = stamp(
             event,
             session=self.id,
             agent=self.agent,
