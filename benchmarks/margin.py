@@ -59,7 +59,7 @@ class Recording(Struct):
 
 
 class Cost(Struct):
-    """Times in nanoseconds, and the bytes of untrusted text that were indexed."""
+    """CPU times in nanoseconds, and the bytes of untrusted text that were indexed."""
 
     explain: list[int] = []
     distrust: int = 0
@@ -84,18 +84,18 @@ def score(recording: Recording, cost: Cost) -> float:
         if step.role == "assistant" and step.tool:
             values = [text for _, text in leaves(step.args or {})]
             intent = intents.of(ToolCallProposed(tool=step.tool), {})
-            start = time.perf_counter_ns()
+            start = time.process_time_ns()
             margin = index.explain(step.tool, values, intent)
-            cost.explain.append(time.perf_counter_ns() - start)
+            cost.explain.append(time.process_time_ns() - start)
             highest = max(highest, margin.score)
         elif step.role == "tool" and step.text:
             encoded = json.dumps(step.text)
-            start = time.perf_counter_ns()
+            start = time.process_time_ns()
             json.loads(encoded)
-            read = time.perf_counter_ns()
+            read = time.process_time_ns()
             index.distrust(seq, step.text)
             cost.reference += read - start
-            cost.distrust += time.perf_counter_ns() - read
+            cost.distrust += time.process_time_ns() - read
             cost.text += len(step.text.encode())
     return highest
 

@@ -1,7 +1,8 @@
 """The one input: what happened in a session, in order.
 
 A host or a reader makes events; Session stamps `session`, `agent`, `seq`, `at` and, where nobody set it, `turn`.
-Every event is a deep-frozen value: text, numbers, and JSON bytes. None holds a host object.
+Every event is a deep-frozen value: text, numbers, and JSON bytes. None holds a host object. What a field cannot hold is
+an EventError when the event is made, so that an event that exists can be kept, sent and read back.
 A field that the channel did not show is `UNSET`, which is not the same as empty.
 """
 
@@ -14,10 +15,11 @@ from typing import Literal, TypeVar, get_args
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec.structs import force_setattr
 
 from theodolite.core.arguments import Foreign, freeze, thaw
+from theodolite.core.fields import hold
 from theodolite.core.reading import Failure, Reading
-from theodolite.core.text import encodable, printable
 
 __all__ = (
     "HOST_EVENTS",
@@ -101,7 +103,10 @@ class Channel(StrEnum):
 
 
 class Event(Struct, frozen=True, kw_only=True, tag_field="event", tag=True, gc=False):
-    """What every event carries. `seq` counts from 0 within a session; `at` is in seconds since the epoch."""
+    """What every event carries. `seq` counts from 0 within a session; `at` is in seconds since the epoch.
+
+    Raises EventError for a value that a field cannot hold. Lone surrogates in text are spelled out.
+    """
 
     session: str = ""
     agent: str = ""
@@ -111,15 +116,12 @@ class Event(Struct, frozen=True, kw_only=True, tag_field="event", tag=True, gc=F
     channel: Channel = Channel.UNKNOWN
     source: Source = Source.EXTERNAL
 
+    def __post_init__(self) -> None:
+        hold(self)
+
 
 class HostEvent(Event, frozen=True, kw_only=True, tag=True, gc=False):
-    """An event that a host or a recording may bring. Lone surrogates in its text are spelled out."""
-
-    def __post_init__(self) -> None:
-        for field in self.__struct_fields__:
-            value = getattr(self, field)
-            if isinstance(value, str) and not encodable(value):
-                msgspec.structs.force_setattr(self, field, printable(value))
+    """An event that a host or a recording may bring."""
 
 
 class OwnEvent(Event, frozen=True, kw_only=True, tag=True, gc=False):
@@ -134,7 +136,10 @@ class SystemPromptSet(HostEvent, frozen=True, kw_only=True, tag=True, gc=False):
 
 
 class Tool(Struct, frozen=True, kw_only=True, gc=False):
-    """One tool that the agent may call, with the MCP hints where the host shows them (None: not shown)."""
+    """One tool that the agent may call, with the MCP hints where the host shows them (None: not shown).
+
+    `parameters` is the JSON of its schema. Raises EventError like an event, also for JSON that is not an object.
+    """
 
     name: str
     description: str = ""
@@ -142,6 +147,12 @@ class Tool(Struct, frozen=True, kw_only=True, gc=False):
     read_only: bool | None = None
     destructive: bool | None = None
     open_world: bool | None = None
+
+    def __post_init__(self) -> None:
+        hold(self)
+        if isinstance(self.parameters, Raw):
+            thaw(self.parameters, "the parameters of a tool")
+            force_setattr(self, "parameters", Raw(bytes(self.parameters)))  # the bytes under a Raw may be the caller's
 
 
 class ToolsDeclared(HostEvent, frozen=True, kw_only=True, tag=True, gc=False):
@@ -178,7 +189,7 @@ class ToolCallProposed(HostEvent, frozen=True, kw_only=True, tag=True, gc=False)
 
     `arguments` takes a mapping, or JSON as msgspec.Raw, and keeps JSON: the caller's object is read once, never held.
     What JSON cannot say (NaN, dates, bytes, sets, lone surrogates ...) is listed in `foreign`, found in the original.
-    Raises EventError for JSON that is not an object.
+    Raises EventError for anything else, and for JSON that is not an object.
 
     >>> call = ToolCallProposed(tool="send", arguments={"to": "a@example.org"})
     >>> call.values()
@@ -195,8 +206,8 @@ class ToolCallProposed(HostEvent, frozen=True, kw_only=True, tag=True, gc=False)
         given = self.arguments
         if not isinstance(given, UnsetType):
             raw, foreign = freeze(thaw(given) if isinstance(given, Raw) else given)
-            msgspec.structs.force_setattr(self, "arguments", raw)
-            msgspec.structs.force_setattr(self, "foreign", self.foreign + foreign)
+            force_setattr(self, "arguments", raw)
+            force_setattr(self, "foreign", self.foreign + foreign)
 
     def values(self) -> dict[str, object] | UnsetType:
         """Return a fresh copy of the arguments, or UNSET where the channel did not show them."""
@@ -299,7 +310,7 @@ def stamp(event: _E, *, session: str, agent: str, seq: int, at: float, turn: int
     """
     # Not msgspec's `replace`, which would make and check every field anew: that doubles the price of an event.
     stamped = copy(event)
-    put = msgspec.structs.force_setattr
+    put = force_setattr
     put(stamped, "session", session)
     put(stamped, "agent", agent)
     put(stamped, "seq", seq)
@@ -335,5 +346,8 @@ def encode_event(event: Event) -> bytes:
 
 
 def decode_event(line: bytes | str) -> AnyEvent:
-    """Return the event of one line of JSON. Raises msgspec.DecodeError with the place of the fault."""
+    """Return the event of one line of JSON.
+
+    Raises msgspec.DecodeError with the place of the fault, and EventError for what no event of that kind may hold.
+    """
     return _DECODER.decode(line)

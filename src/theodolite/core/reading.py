@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 from enum import StrEnum
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
+
+from theodolite.core.fields import spell_out
 
 __all__ = ("Cause", "Evidence", "Fact", "Failure", "Level", "Reading", "Signal", "Status")
 
@@ -17,7 +21,7 @@ class Evidence(Struct, frozen=True, kw_only=True, gc=False):
     """Where a reading rests: events of this session, a place in them, and what was expected and seen there.
 
     `expected`, `observed` and `path` may quote the session until Session has redacted the reading; in a Signal,
-    a Decision or a Record they are redacted.
+    a Decision or a Record they are redacted. Lone surrogates in them are spelled out.
     """
 
     kind: str
@@ -29,10 +33,14 @@ class Evidence(Struct, frozen=True, kw_only=True, gc=False):
     def __post_init__(self) -> None:
         if not _DOTTED.match(self.kind):
             raise ValueError(f"evidence kind {self.kind!r} is not of the form 'detector.kind'")
+        spell_out(self, "path", "expected", "observed")
 
 
 class Fact(Struct, frozen=True, array_like=True, gc=False):
-    """One named number or word that accumulation, fusion or a face needs. Words are redacted as categorical fields."""
+    """One named number or word that accumulation, fusion or a face needs. Words are redacted as categorical fields.
+
+    Raises ValueError when the name is not a lower-case word, or the number not finite.
+    """
 
     name: str
     value: float | str
@@ -40,6 +48,12 @@ class Fact(Struct, frozen=True, array_like=True, gc=False):
     def __post_init__(self) -> None:
         if not _NAME.match(self.name):
             raise ValueError(f"fact name {self.name!r} is not a lower-case word")
+        if isinstance(self.value, str):
+            spell_out(self, "value")
+        elif math.isfinite(self.value):
+            force_setattr(self, "value", float(self.value))
+        else:
+            raise ValueError(f"fact {self.name} is {self.value}, which is not a number")
 
 
 class Reading(Struct, frozen=True, kw_only=True, tag=True, gc=False):
@@ -68,6 +82,8 @@ class Reading(Struct, frozen=True, kw_only=True, tag=True, gc=False):
             raise ValueError(f"score {self.score} of {self.detector} is outside [0, 1]")
         if not _DOTTED.match(self.code):
             raise ValueError(f"code {self.code!r} of {self.detector} is not of the form 'detector.kind'")
+        if type(self.score) is not float:  # an int, or a float of numpy's, which JSON would write in another way
+            force_setattr(self, "score", float(self.score))
 
     def fact(self, name: str) -> float | str | None:
         """Return the value of the first fact of that name, or None."""
@@ -91,6 +107,9 @@ class Failure(Struct, frozen=True, kw_only=True, tag=True, gc=False):
     version: str
     cause: Cause
     detail: str = ""
+
+    def __post_init__(self) -> None:
+        spell_out(self, "detail")
 
 
 class Level(StrEnum):

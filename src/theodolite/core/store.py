@@ -20,6 +20,7 @@ from typing import Protocol
 
 import msgspec
 from msgspec import Raw, Struct
+from msgspec.structs import replace
 
 from theodolite.core.errors import StoreError
 
@@ -193,6 +194,13 @@ def _payload_digest(salt: str, payload: Raw) -> str:
     return hashlib.sha256(bytes.fromhex(salt) + bytes(payload)).hexdigest()
 
 
+def _is_payload(payload: Raw, salt: str, digest: str) -> bool:
+    try:
+        return _payload_digest(salt, payload) == digest
+    except ValueError:  # a salt that is not hexadecimal was never ours
+        return False
+
+
 def _digest(*parts: object) -> str:
     return hashlib.sha256(_ENCODER.encode(parts)).hexdigest()
 
@@ -227,8 +235,9 @@ class Verification(Struct, frozen=True, kw_only=True, gc=False):
 def verify(store: Store, key: bytes | None = None) -> Verification:
     """Read a whole store and check every hash, place, head and seal that can be checked.
 
-    One pass, in memory for one head a session. With `key` the seals are checked too. Raises StoreError where the store
-    cannot be read.
+    One pass, in memory for one head a session. With `key` the seals are checked too. The store may be written to
+    meanwhile: what came after the beginning is held only to the heads that came with it. Raises StoreError where the
+    store cannot be read.
     """
     check = _Check(store, key)
     check.registry()
@@ -240,9 +249,11 @@ def verify(store: Store, key: bytes | None = None) -> Verification:
 
 class _Check:
     def __init__(self, store: Store, key: bytes | None) -> None:
+        self.store = store
         self.key = key
-        self.heads = {head.session: head for head in store.heads()}
+        # In this order: what a store that is written to gains between two reads is then more than was counted.
         self.book = store.registry()
+        self.heads = {head.session: head for head in store.heads()}
         self.problems: list[Problem] = []
         self.last: Record | None = None
         self.seen: set[str] = set()
@@ -253,25 +264,37 @@ class _Check:
 
     def registry(self) -> None:
         """Check the chain of sessions, its end, and the seals."""
-        link = ""
-        for place, head in enumerate(sorted(self.heads.values(), key=lambda head: head.position)):
+        link, place = "", 0
+        for head in sorted(self.heads.values(), key=lambda head: head.position):
             link = _digest(head.session, link)
             if (head.position, head.link) != (place, link):
                 self._wrong(head.session, "the chain of sessions is broken here: a session before it was removed")
-                link = head.link
-            again = _hmac(self.key, "head", head.session, head.position, head.link, head.n, head.hash)
-            if self.key is not None and not hmac.compare_digest(again, head.seal):
-                self._wrong(head.session, "its head is not sealed with this key", head.n)
-        book = self.book
+            link, place = head.link, head.position + 1
+            self._check_head(head)
+        self._check_end(link)
+
+    def _check_end(self, link: str) -> None:
+        book, count, began = self.book, len(self.heads), False
+        if book is None or book.count < count:
+            book = self.store.registry()
+            began = book is not None and book.count > count
         if book is None:
-            if self.heads:
+            if count:
                 self._wrong("", "the registry of sessions is gone")
             return
-        if (book.count, book.link) != (len(self.heads), link):
-            self._wrong("", f"the registry counts {book.count} sessions, the store has {len(self.heads)}")
-        again = _hmac(self.key, "registry", book.count, book.link)
-        if self.key is not None and not hmac.compare_digest(again, book.seal):
+        if book.count != count and not began:
+            self._wrong("", f"the registry counts {book.count} sessions, the store has {count}")
+        elif book.link != link and not began:
+            self._wrong("", "the registry does not end with the last session")
+        if not self._is_sealed(book.seal, "registry", book.count, book.link):
             self._wrong("", "the registry of sessions is not sealed with this key")
+
+    def _check_head(self, head: Head) -> None:
+        if not self._is_sealed(head.seal, "head", head.session, head.position, head.link, head.n, head.hash):
+            self._wrong(head.session, "its head is not sealed with this key", head.n)
+
+    def _is_sealed(self, seal: str, *parts: object) -> bool:
+        return self.key is None or hmac.compare_digest(_hmac(self.key, *parts).encode(), seal.encode())
 
     def record(self, record: Record) -> None:
         """Check one record against the one before it."""
@@ -292,17 +315,27 @@ class _Check:
             self._wrong(record.session, "the record was changed", record.n)
         if record.payload is None or record.salt is None:
             self.erased += 1
-        elif _payload_digest(record.salt, record.payload) != record.digest:
+        elif not _is_payload(record.payload, record.salt, record.digest):
             self._wrong(record.session, "the payload was changed", record.n)
 
     def _end(self, last: Record | None) -> None:
         if last is None:
             return
         head = self.heads.get(last.session)
+        if head is None or head.n < last.n:
+            head = self._newer_head(last, head)
         if head is None:
             self._wrong(last.session, "it has records but no head: its head was removed, or it was added", last.n)
         elif (head.n, head.hash) != (last.n, last.hash):
             self._wrong(last.session, f"its head is record {head.n}: the tail was cut or rewritten", last.n)
+
+    def _newer_head(self, last: Record, head: Head | None) -> Head | None:
+        newer = self.store.head(last.session)
+        if newer is None or newer == head:
+            return head
+        self._check_head(newer)
+        # Of what was appended after the last record that was read nothing more can be said.
+        return newer if newer.n <= last.n else replace(newer, n=last.n, hash=last.hash)
 
     def finish(self) -> None:
         """Check the last session, and that every head has records."""

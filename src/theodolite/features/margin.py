@@ -8,9 +8,10 @@ because an order names the action and its objects together, where records spread
 No wording is looked for: the same words in any order, in any language that separates words, give the same score.
 
 Limits. A value that is spelled in another way (encoded, translated, put together from several sentences) is not seen. A
-user who asks the agent to do what a document says looks like a hijack. Scripts without spaces are compared by whole
-runs of up to 64 characters. Of a long result only the first and last 256 sentences are read, and of the session only
-the newest 1,024 to 1,536 sentences: who controls that much text can push a sentence out.
+user who asks the agent to do what a document says looks like a hijack; an order to fetch something hardly counts.
+Scripts without spaces are compared by whole runs of up to 64 characters, and tools are named in ASCII. Of a long result
+only the first and last 256 sentences are read, and of the session only the newest 1,024 to 1,536: who controls that
+much text can push a sentence out.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 from msgspec import Struct
 
@@ -26,22 +28,23 @@ from theodolite.features.intents import words as name_words
 
 __all__ = ("MarginIndex",)
 
-# Chosen on the train split of the recorded AgentDojo sessions, one suite left out at a time (`benchmarks/margin.py`
-# prints the figures). They stand on a plateau: each may be changed by a half for about 0.01 of AUC.
+# Chosen on the train split of the recorded AgentDojo sessions, one suite left out at a time; `benchmarks/margin.py`
+# prints the figures. They stand on a plateau: half as much or half as much again of any costs at most 0.01 of AUC.
 _TOOL = 3.0  # the weight of the tool's name
 _NAME = 5.0  # the weight of a value that is a name: an address, a link, an account number
 _FETCH = 0.3  # what is left of the evidence where the call changes nothing: to read on after reading is ordinary
 _FIELD = 2.0  # a sentence of this many words counts half: a bare field names a thing and asks for nothing
 _HALF = 2.0  # evidence that takes the score half of the way from 0.5 to 1; only the scale of the score depends on it
 
-# Bounds. Among 4,300 tool results of the same sessions 99 in 100 have at most 142 sentences, and 1 sentence in 100,000
-# is longer than 256 characters.
+# Bounds on memory and time. In the same sessions, of the results 99 in 100 have at most 142 sentences, of the sentences
+# 1 in 100,000 is longer than 256 characters, no goal has over 48 words, and no call over 8 values of 1,367 characters
+# and 132 words.
 _SENTENCE = 256
 _PER_TEXT = 256
 _KEPT = 1024
 _SLACK = 512
 _WINDOW = _SENTENCE * _PER_TEXT
-_GOAL_WORDS = _WINDOW  # as many as one text can bring: 512 sentences of 128 words
+_GOAL_WORDS = 8192
 _VALUES = 64
 _VALUE = 4096
 _CALL_WORDS = 512
@@ -71,9 +74,9 @@ class _Sentence(Struct, frozen=True, array_like=True, gc=False):
 class MarginIndex(Struct, kw_only=True):
     """The goal and the untrusted text of one session, indexed by word.
 
-    State: saved and restored with the session, bounded by 1,536 sentences of 256 characters, a goal of 65,536 words
-    and the last calls. Cost: linear in new text up to 131,072 characters, and constant above; a call costs its words
-    times the sentences that hold them.
+    State: saved and restored with the session; at most 1,536 sentences, 8,192 words of the goal (or its newest text
+    whole) and the calls not yet answered: 12 MB where every word is new. Cost: linear in new text, of which all beyond
+    131,072 characters is only copied; a call costs its words, at most 512, times the sentences that hold them.
 
     >>> index = MarginIndex()
     >>> index.trust("Summarize my inbox.")
@@ -90,10 +93,17 @@ class MarginIndex(Struct, kw_only=True):
     answered: bool = False
 
     def trust(self, text: str) -> None:
-        """Take what the user asks for. A later text amends the goal; it replaces nothing."""
+        """Take what the user asks for. A later text amends the goal; beyond 8,192 words the oldest are forgotten."""
+        new: dict[str, bool] = {}
         for _, _, words in _sentences(text):
-            if len(self.goal) < _GOAL_WORDS:
-                self.goal.update(words)
+            new.update(words)
+        for word in new:
+            self.goal.pop(word, None)
+        self.goal.update(new)
+        # One text is always held whole: otherwise the same text, untrusted, could explain more than the goal.
+        excess = len(self.goal) - max(_GOAL_WORDS, len(new))
+        for word in list(islice(self.goal, max(0, excess))):
+            del self.goal[word]
 
     def distrust(self, seq: int, text: str) -> None:
         """Index the untrusted text of event `seq`. What repeats the calls just made is left out: it is their echo."""
@@ -133,7 +143,8 @@ class MarginIndex(Struct, kw_only=True):
     def explain(self, tool: str, values: Sequence[str], intent: NormalizedIntent | None = None) -> Margin:
         """Return how the call is explained by what is known so far; without an intent it counts as a write.
 
-        Only the first 64 values are read, and 4,096 characters of each.
+        The 64 shortest values are read, of each 4,096 characters, up to 512 words in all. Sequence: `explain` comes
+        before the results of its call, whose echo it tells `distrust` to expect.
         """
         parts = _parts(tool, values)
         fetches = intent is not None and _fetches(intent)

@@ -1,1 +1,1 @@
-"""."""
+"""Recorded sessions: a reader turns one recorded form into events."""

@@ -7,9 +7,11 @@ from typing import BinaryIO, Literal
 
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.json import Decoder
+from msgspec.structs import replace
 
 from theodolite.core.errors import EventError
 from theodolite.core.event import (
+    AnyHostEvent,
     Channel,
     GoalStated,
     MessageObserved,
@@ -91,3 +93,51 @@ class LabelledSessions:
                 yield Unreadable(file=file, line=line.number, reason=str(error))
             else:
                 yield from _Telling(session).events()
+
+
+class _Telling:
+    """One session being told, event by event."""
+
+    def __init__(self, told: _Session) -> None:
+        self.told = told
+        self.agent = told.suite or told.source
+        self.turn = told.events[0].turn if told.events else 0
+        self.said = ""
+
+    def events(self) -> Iterator[Recorded]:
+        told = self.told
+        if told.model:
+            yield self.placed(ModelCalled(model=told.model), Channel.CONTROL, Source.SYSTEM)
+        yield self.placed(GoalStated(text=told.goal), Channel.USER_TEXT, Source.USER)
+        yield self.placed(MessageObserved(role="user", text=told.goal), Channel.USER_TEXT, Source.USER)
+        for step in told.events:
+            if step.turn != self.turn:
+                yield self.placed(TurnEnded(), Channel.CONTROL, Source.SYSTEM)
+                self.turn, self.said = step.turn, ""
+            yield from self.step(step)
+        if told.events:
+            yield self.placed(TurnEnded(), Channel.CONTROL, Source.SYSTEM)
+        yield self.placed(SessionEnded(), Channel.CONTROL, Source.SYSTEM)
+
+    def step(self, step: _Step) -> Iterator[Recorded]:
+        if step.role == "tool":
+            # Where a tool failed, what the agent was shown is the error.
+            text = step.error if isinstance(step.error, str) and not step.text else step.text
+            result = ToolResultObserved(tool=step.tool or "", text=text, error=bool(step.error))
+            yield self.placed(result, Channel.TOOL_RESULT_TEXT, Source.TOOL)
+        elif step.role == "user":
+            yield self.placed(MessageObserved(role="user", text=step.text), Channel.USER_TEXT, Source.USER)
+        else:
+            # Each call of one message repeats the message's text.
+            if step.text and step.text != self.said:
+                self.said = str(step.text)
+                message = MessageObserved(role="assistant", text=step.text)
+                yield self.placed(message, Channel.ASSISTANT_TEXT, Source.MODEL)
+            if step.tool is not None:
+                call = ToolCallProposed(tool=step.tool, arguments=step.args)
+                yield self.placed(call, Channel.TOOL_CALL_OBJECT, Source.MODEL)
+
+    def placed(self, event: AnyHostEvent, channel: Channel, source: Source) -> AnyHostEvent:
+        return replace(
+            event, session=self.told.session_id, agent=self.agent, turn=self.turn, channel=channel, source=source
+        )

@@ -13,7 +13,9 @@ import unicodedata
 __all__ = ("ascii_json", "inert")
 
 # Letters and marks that are printable by their category and yet show nothing (Default_Ignorable_Code_Point of Unicode).
-_UNSEEN = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
+_UNSEEN = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
 # No written language stacks more marks on one letter; a tower of them covers the lines above.
 _MARKS = 4
 # `##vso[`, `##[` and `##teamcity[` count anywhere in a line; `::error` where a line begins, which wrapping may move.

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from typing import Protocol
 
 from msgspec import Struct
 
 from theodolite.core.coverage import Sight
-from theodolite.core.policy import Outcome
+from theodolite.core.policy import Action, Decision, Outcome
 from theodolite.core.reader import Unreadable
-from theodolite.core.reading import Failure
+from theodolite.core.reading import Cause, Failure
 from theodolite.reports.findings import findings
 from theodolite.runtime.replay import Sighting
 
-__all__ = ("Run", "Totals", "Watch")
+__all__ = ("Report", "Run", "Totals", "Trouble", "Watch")
+
+# Parts outside of any session that are kept to be listed; more are counted. Who has more has one cause for them.
+LISTED = 1_000
 
 
 class Run(Struct, frozen=True, kw_only=True):
@@ -29,8 +32,23 @@ class Run(Struct, frozen=True, kw_only=True):
     complete: bool = True
 
 
+class Report(Protocol):
+    """Writes what a scan comes to, in the order given. `end` is called once, when everything was added."""
+
+    def add(self, item: Sighting | Unreadable) -> None:
+        """Take a session, or a part that belongs to none."""
+        ...
+
+    def end(self, totals: Totals, run: Run) -> None:
+        """Write what is left to be written; `totals` were told the same."""
+        ...
+
+
 class Watch(Struct, kw_only=True):
-    """What one version of a detector did over all sessions: answers, failures, sessions that it could not judge."""
+    """What one version of a detector did over all sessions: answers, failures, sessions that it could not judge.
+
+    `missing` counts, over the sessions that it could not judge, the event types that it reads and that never came.
+    """
 
     detector: str
     version: str
@@ -45,24 +63,36 @@ class Watch(Struct, kw_only=True):
         self.spoke += sight.spoke
         self.failed += sight.failed
         self.blind += sight.blind
-        for name in sight.missing:
+        for name in sight.missing if sight.blind else ():
             self.missing[name] = self.missing.get(name, 0) + 1
 
 
+class Trouble(Struct, kw_only=True):
+    """How often a detector failed for one cause, and what it said the first time, in which session."""
+
+    detector: str
+    cause: Cause
+    detail: str
+    session: str
+    times: int = 0
+
+
 class Totals:
-    """Counts over sessions, in memory that does not grow with them but for what could not be read."""
+    """Counts over sessions, in memory that does not grow with them."""
 
     def __init__(self) -> None:
         self.outcomes: Counter[Outcome] = Counter()
+        self.actions: Counter[Action] = Counter()
         self.findings: Counter[str] = Counter()
-        self.failures: Counter[tuple[str, str, str]] = Counter()
         self.calls = 0
         self.refused = 0
         self.events: Counter[str] = Counter()
         self.channels: Counter[str] = Counter()
         self.unset: Counter[str] = Counter()
+        self.unread = 0
         self.unreadable: list[Unreadable] = []
         self._watches: dict[tuple[str, str], Watch] = {}
+        self._troubles: dict[tuple[str, Cause], Trouble] = {}
 
     @property
     def sessions(self) -> int:
@@ -71,36 +101,44 @@ class Totals:
 
     @property
     def watches(self) -> tuple[Watch, ...]:
-        """What each version of each detector did."""
+        """What each version of each detector did. Versions are not added up."""
         return tuple(self._watches.values())
 
     @property
-    def unread(self) -> int:
-        """How many parts could not be read, in sessions or outside of them."""
-        return len(self.unreadable)
+    def troubles(self) -> tuple[Trouble, ...]:
+        """Who failed, and why."""
+        return tuple(self._troubles.values())
 
     def add(self, item: Sighting | Unreadable) -> None:
         """Count a session, or a part that belongs to none."""
         if isinstance(item, Unreadable):
-            self.unreadable.append(item)
+            self.unread += 1
+            if len(self.unreadable) < LISTED:
+                self.unreadable.append(item)
             return
         self.outcomes[item.outcome] += 1
+        self.actions[item.action] += 1
         self.findings.update(finding.code for finding in findings(item))
         self.calls += len(item.calls)
         self.refused += sum(not row.decision.allowed for row in item.calls)
-        self.unreadable.extend(item.unreadable)
-        for counts, more in self._counts(item):
-            counts.update(more)
+        self.unread += len(item.unreadable)
+        self.events.update(item.coverage.events)
+        self.channels.update(item.coverage.channels)
+        self.unset.update(item.coverage.unset)
         for sight in item.coverage.detectors:
-            key = (sight.detector, sight.version)
-            if key not in self._watches:
-                self._watches[key] = Watch(detector=sight.detector, version=sight.version, decides=sight.decides)
-            self._watches[key].add(sight)
+            self._saw(sight)
         for decision in item.decisions:
-            for signal in decision.signals:
-                if isinstance(signal.said, Failure):
-                    self.failures[signal.said.detector, signal.said.cause, signal.said.detail] += 1
+            self._failed(decision)
 
-    def _counts(self, item: Sighting) -> tuple[tuple[Counter[str], Mapping[str, int]], ...]:
-        seen = item.coverage
-        return (self.events, seen.events), (self.channels, seen.channels), (self.unset, seen.unset)
+    def _saw(self, sight: Sight) -> None:
+        key = (sight.detector, sight.version)
+        if key not in self._watches:
+            self._watches[key] = Watch(detector=sight.detector, version=sight.version, decides=sight.decides)
+        self._watches[key].add(sight)
+
+    def _failed(self, decision: Decision) -> None:
+        for signal in decision.signals:
+            said = signal.said
+            if isinstance(said, Failure):
+                first = Trouble(detector=said.detector, cause=said.cause, detail=said.detail, session=decision.session)
+                self._troubles.setdefault((said.detector, said.cause), first).times += 1

@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 
-from msgspec import Raw, Struct
+from msgspec import Struct
 from msgspec.structs import replace
 
 from theodolite.core.errors import StoreError
@@ -35,11 +35,13 @@ class MemoryStore:
     for. `key` seals heads and the registry (HMAC-SHA256); `salts` makes the salt of each payload (hex). Closing it
     changes nothing. Safe to call from several threads.
 
+    >>> from msgspec import Raw
     >>> from theodolite.core.store import Kind
     >>> store = MemoryStore()
-    >>> record = store.append(Entry(session="s-1", at=0.0, kind=Kind.DECISION, payload=Raw(b"{}"), codes=("payload.x",)))
-    >>> [kept == record for kept in store.read(code="payload.x")]
-    [True]
+    >>> entry = Entry(session="s-1", at=0.0, kind=Kind.DECISION, payload=Raw(b"{}"), codes=("payload.type",))
+    >>> record = store.append(entry)
+    >>> list(store.read(code="payload.type")) == [record]
+    True
     """
 
     def __init__(self, key: bytes | None = None, salts: Callable[[], str] | None = None) -> None:

@@ -23,7 +23,7 @@ class Playback(Generic[S]):
 
     >>> from theodolite.testing.fakes import ScriptedDetector
     >>> from theodolite.testing.sessions import clean_session, stamp
-    >>> said = Playback(ScriptedDetector(script={4: 0.75})).run(stamp(clean_session()))
+    >>> said = Playback(ScriptedDetector(script={4: 0.75})).run(stamped(clean_session()))
     >>> [[reading.score for reading in answer] for answer in said][3:6]
     [[], [0.75], []]
     """

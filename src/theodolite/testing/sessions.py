@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from random import Random
 
-from msgspec.structs import replace
-
 from theodolite.core.event import (
     AnyEvent,
     AnyHostEvent,
@@ -30,6 +28,7 @@ from theodolite.core.event import (
     ToolResultObserved,
     ToolsDeclared,
     TurnEnded,
+    stamp,
 )
 from theodolite.core.reading import Cause, Failure
 
@@ -41,20 +40,20 @@ __all__ = (
     "hijacked_session",
     "hostile_session",
     "sparse_session",
-    "stamp",
+    "stamped",
     "synthetic_session",
 )
 
 
-def stamp(events: Iterable[AnyEvent], session: str = "s-1", agent: str = "a-1") -> Iterator[AnyEvent]:
+def stamped(events: Iterable[AnyEvent], session: str = "s-1", agent: str = "a-1") -> Iterator[AnyEvent]:
     """Yield the events with their place in a session, as Session stamps them; one second passes between two.
 
-    >>> [event.seq for event in stamp(clean_session())][:3]
+    >>> [event.seq for event in stamped(clean_session())][:3]
     [0, 1, 2]
     """
     turn = 0
     for seq, event in enumerate(events):
-        yield replace(event, session=session, agent=agent, seq=seq, at=float(seq + 1), turn=turn)
+        yield stamp(event, session=session, agent=agent, seq=seq, at=float(seq + 1), turn=turn)
         turn += isinstance(event, TurnEnded)
 
 

@@ -132,6 +132,10 @@ class Conversation:
             self._fault(field, str(error))
             return None
 
+    def _items(self, data: Raw | UnsetType, field: str) -> list[Raw]:
+        items = self._decoded(form.ITEMS, data, field)
+        return [] if items is None else items
+
     def _end_turn(self) -> None:
         if self._spoken:
             self._add(TurnEnded(), Channel.CONTROL, Source.SYSTEM)
@@ -157,7 +161,12 @@ class Conversation:
                 channels.append(attached[part.type])
             else:
                 self._fault(f"content[{index}]", "a part of a kind that is not read here")
-        return _Content("\n".join(texts) if texts else UNSET, True, tuple(refusals), tuple(channels))
+        return _Content(
+            text="\n".join(texts) if texts else UNSET,
+            parts=True,
+            refusals=tuple(refusals),
+            attached=tuple(channels),
+        )
 
     def _system(self, message: form.Message) -> None:
         text = self._content(message.content).text
@@ -188,7 +197,7 @@ class Conversation:
         refusal = self._decoded(form.TEXT, message.refusal, "refusal")
         for text in filter(None, (*content.refusals, refusal)):
             self._say("assistant", text, Channel.REFUSAL)
-        for index, item in enumerate(self._decoded(form.ITEMS, message.tool_calls, "tool_calls") or ()):
+        for index, item in enumerate(self._items(message.tool_calls, "tool_calls")):
             self._tool_call(item, f"tool_calls[{index}]")
         function = self._decoded(form.FUNCTION, message.function_call, "function_call")
         if function is not None:
@@ -229,7 +238,7 @@ class Conversation:
 
     def _tools(self, raw: Raw | UnsetType) -> list[Tool]:
         tools: list[Tool] = []
-        for index, item in enumerate(self._decoded(form.ITEMS, raw, "tools") or ()):
+        for index, item in enumerate(self._items(raw, "tools")):
             place = f"tools[{index}]"
             declared = self._decoded(form.DECLARED, item, place)
             if declared is None:
@@ -242,7 +251,7 @@ class Conversation:
         return tools
 
     def _functions(self, raw: Raw | UnsetType) -> list[Tool]:
-        items = enumerate(self._decoded(form.ITEMS, raw, "functions") or ())
+        items = enumerate(self._items(raw, "functions"))
         found = [(f"functions[{index}]", item) for index, item in items]
         read = [(self._decoded(form.DECLARATION, item, place), place) for place, item in found]
         return [self._tool(tool, place) for tool, place in read if tool is not None]
@@ -251,6 +260,4 @@ class Conversation:
         parameters, foreign = (UNSET, ()) if tool.parameters is None else freeze(tool.parameters)
         if foreign:
             self._fault(f"{place}.parameters", "nested too deeply to be read")
-        return Tool(
-            name=tool.name, description=tool.description or "", parameters=UNSET if foreign else parameters
-        )
+        return Tool(name=tool.name, description=tool.description or "", parameters=UNSET if foreign else parameters)

@@ -16,7 +16,6 @@ from msgspec.json import Decoder
 from theodolite.core.event import Channel
 from theodolite.core.lines import decode
 
-
 __all__ = (
     "CALL",
     "CONTENT",
@@ -31,9 +30,12 @@ __all__ = (
     "RECORD",
     "TEXT",
     "Declaration",
+    "Declared",
     "Function",
     "Message",
+    "Part",
     "Record",
+    "ToolCall",
     "arguments_of",
 )
 
@@ -128,15 +130,14 @@ def arguments_of(function: Function) -> tuple[Mapping[str, object] | UnsetType, 
     given = b"" if isinstance(function.arguments, UnsetType) else bytes(function.arguments)
     if given in {b"", b"null"}:
         return UNSET, Channel.TOOL_CALL_OBJECT, ""
-    if not given.startswith(b'"'):
-        said, channel = _object_of(given), Channel.TOOL_CALL_OBJECT
-    else:
-        text = decode(TEXT, given) or ""
-        said, channel = _object_of(text) if text.strip() else {}, Channel.TOOL_CALL_STRING
+    channel, text = Channel.TOOL_CALL_OBJECT, given
+    if given.startswith(b'"'):
+        channel, text = Channel.TOOL_CALL_STRING, (decode(TEXT, given) or "").strip().encode() or b"{}"
+    said = _object_of(text)
     return (UNSET, channel, "no JSON object that can be read") if said is None else (said, channel, "")
 
 
-def _object_of(text: str | bytes) -> Mapping[str, object] | None:
+def _object_of(text: bytes) -> Mapping[str, object] | None:
     """Return the object that a JSON text says, or None.
 
     Takes what Python's json module takes, since hosts do: NaN, lone surrogates, numbers beyond a double.
@@ -147,7 +148,7 @@ def _object_of(text: str | bytes) -> Mapping[str, object] | None:
     except (msgspec.DecodeError, RecursionError):
         pass
     try:
-        value: object = json.loads(text)
+        value: object = json.loads(text.decode())
     except (ValueError, RecursionError):
         return None
     return value if _is_object(value) else None

@@ -41,20 +41,22 @@ class OpenAIChat:
     def read(self, stream: BinaryIO, file: str) -> Iterator[Recorded]:
         """Yield the events of each conversation. Holds one message, or one object, at a time."""
         under: Conversation | None = None
+        name = session_name(file)
         for place, piece in enumerate(pieces(stream)):
-            name = session_name(file) if place == 0 else f"{session_name(file)}#{piece.line}"
-            if piece.cut is Cut.FAULT:
+            if piece.cut is Cut.ELEMENT and under:
+                yield from under.message(piece.data, piece.line)
+            elif piece.cut is Cut.FAULT:
                 session = under.session if under else ""
                 yield Unreadable(file=file, line=piece.line, reason=piece.reason, session=session)
-            elif piece.cut is Cut.OBJECT:
-                yield from _record(piece, name, file)
-            elif piece.cut is Cut.LIST_BEGINS:
-                under = Conversation(name, file)
-            elif under and piece.cut is Cut.ELEMENT:
-                yield from under.message(piece.data, piece.line)
-            elif under:
+            elif piece.cut is Cut.LIST_ENDS and under:
                 yield from under.end()
                 under = None
+            else:
+                session = f"{name}#{piece.line}" if place else name
+                if piece.cut is Cut.LIST_BEGINS:
+                    under = Conversation(session, file)
+                else:
+                    yield from _record(piece, session, file)
 
 
 def _record(piece: Piece, name: str, file: str) -> Iterator[Recorded]:

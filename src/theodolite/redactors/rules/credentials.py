@@ -11,14 +11,16 @@ from theodolite.redactors.rules.view import HIDDEN, View
 
 __all__ = ("assignments", "codes", "headers", "url_credentials")
 
+# In this module and the others a pattern begins with a letter or digit, and what may not stand before that is asked
+# behind it: `auth(?<![a-z]auth)`. So the engine skips to where a find can begin, four times as fast.
 _PASSWORD = (
-    r"(?:passw(?:or)?d|pass[ _-]?(?:phrase|code)|passwort|kennwort|(?<![a-z])pwd?|(?<=[a-z])pwd|(?<=[_-])pass"
-    r"|(?<![a-z])pass(?==)|contrase[ñn]a|mot de passe|senha|пароль|密码|パスワード)"
+    r"(?:passw(?:or)?d|pass[ _-]?(?:phrase|code)|passwort|pass(?<=[_-]pass)|pass(?<![a-z]pass)(?==)|pwd|pw(?<![a-z]pw)"
+    r"|kennwort|contrase[ñn]a|mot de passe|senha|пароль|密码|パスワード)"
     r"(?:s|[0-9]{1,2}|[_-]?(?:hash|digest|salt|confirm(?:ation)?|again|plain|value|text|encrypted))?"
 )
 _SECRET = (
     r"(?:token|secret|credential|signature|(?:api|access|account|private|secret|signing|encryption|shared|auth|master)"
-    r"[ _-]?key|(?<![a-z])(?:auth|jwt|sig))[a-z0-9_-]{0,24}"
+    r"[ _-]?key|auth(?<![a-z]auth)|jwt(?<![a-z]jwt)|sig(?<![a-z]sig))[a-z0-9_-]{0,24}"
 )
 # What may stand between a name and its value: the end of a quote, a subscript or bold type; a sign or a verb. A
 # space is never more than eight of them, and never a new line.
@@ -37,11 +39,12 @@ _VALUE = (
     # A closing sign belongs to the value if the value goes on behind it.
     r"|(?P<bare>(?:[^\s\"'`“<>,;&(){}\[\]]|[,;&()}\]](?![\s\"'`<>,;&(){}\[\]]|\Z|[\w.-]{1,32}[\"']?[=:]))++))"
 )
-_PASSWORD_IS = re.compile(rf"{_PASSWORD}{_IS}{_VALUE}")
-_PASSWORD_QUOTED = re.compile(rf"{_PASSWORD}[ ](?=[\"'`“][^\s\"'`”]{{1,64}}[\"'`”]){_VALUE}")
+_QUOTED_NEXT = r"[ ](?=[\"'`“][^\s\"'`”]{1,64}[\"'`”])"
+_PASSWORD_IS = re.compile(rf"{_PASSWORD}(?:{_IS}|{_QUOTED_NEXT}){_VALUE}")
 _SECRET_IS = re.compile(rf"{_SECRET}{_IS}{_VALUE}")
 _OPTION = re.compile(
-    rf"(?<![\w-])--?(?:[a-z]{{1,16}}-){{0,3}}(?:password|passwd|passphrase|pass|pwd|token|secret|api-?key)[ ]{_VALUE}"
+    r"(?<![\w-])--?(?:[a-z]{1,16}-){0,3}(?:(?P<password>password|passwd|passphrase|pass|pwd)|token|secret|api-?key)"
+    rf"[ ]{_VALUE}"
 )
 _PASSWORD_SIGNS = ("passw", "phrase", "code", "pw", "pass=", "_pass", "-pass", "kennwort", "contrase", "mot de", "senha")
 _PASSWORD_SIGNS += ("пароль", "密码", "パスワード")
@@ -64,7 +67,7 @@ _NO_PASSWORD = frozenset(
 _WORD_OF_SENTENCE = re.compile(r"[a-z]{3,}(?:ed|ing|ly|able|ible)[.!?]?\Z")
 # `$VAR`, `${VAR}`, `%s`, `<your password>`, `***`, a path, a type, a call, an attribute: no literal.
 _REFERENCE = re.compile(
-    r"[$%/~|]|\*+\Z|\.{2,}|x{3,}\Z|[a-z]{3,8}://|"
+    r"[$%/~|]|--|\*+\Z|\.{2,}|x{3,}\Z|[a-z]{3,8}://|"
     r"(?:self|this|os|env|environ|args|config|settings|process|request|user|options|opts|params|data|kwargs|form)[.\[]"
 )
 _CALL = re.compile(r"[\w.]+\(")
@@ -78,9 +81,8 @@ def assignments(view: View) -> Iterator[Span]:
     """
     lower = view.lower
     if any(sign in lower for sign in _PASSWORD_SIGNS):
-        for pattern in (_PASSWORD_IS, _PASSWORD_QUOTED):
-            for found in pattern.finditer(lower):
-                yield from _password(view, found)
+        for found in _PASSWORD_IS.finditer(lower):
+            yield from _believed(view, found, Kind.PASSWORD)
     if any(sign in lower for sign in _SECRET_SIGNS):
         for found in _SECRET_IS.finditer(lower):
             start, end = _span_of_value(found)
@@ -89,10 +91,10 @@ def assignments(view: View) -> Iterator[Span]:
                 yield Span(start, end, Kind.SECRET)
     if " -" in lower or lower.startswith("-"):
         for found in _OPTION.finditer(lower):
-            yield from _password(view, found)
+            yield from _believed(view, found, Kind.PASSWORD if found["password"] else Kind.SECRET)
 
 
-def _password(view: View, found: re.Match[str]) -> Iterator[Span]:
+def _believed(view: View, found: re.Match[str], kind: Kind) -> Iterator[Span]:
     start, end = _span_of_value(found)
     value = view.lower[start:end]
     if not value.strip(HIDDEN + " "):
@@ -100,7 +102,7 @@ def _password(view: View, found: re.Match[str]) -> Iterator[Span]:
     if found["bare"] is not None and _is_no_literal(view.lower, start, value):
         return
     if value.rstrip(".!?") not in _NO_PASSWORD:
-        yield Span(start, end, Kind.PASSWORD)
+        yield Span(start, end, kind)
 
 
 def _span_of_value(found: re.Match[str]) -> tuple[int, int]:
@@ -135,8 +137,8 @@ _HEADER = re.compile(
     r"authorization[\"'\\]{0,3}[ \t]{0,4}[:=][ \t]{0,4}[\"'\\]{0,3}"
     r"(?P<scheme>(?:bearer|basic|token|digest|negotiate|apikey|key)[ \t]{1,4})?(?P<value>[^\s\"'\\,;<>\x00]{4,}+)"
 )
-_BEARER = re.compile(r"(?<![a-z])bearer[ \t]{1,4}[\"']?(?P<value>[a-z0-9._~+/=-]{8,}+)")
-_COOKIE = re.compile(r"(?<![a-z])(?:set-)?cookie[\"']?[ \t]{0,4}:[ \t]{0,4}[\"']?(?P<value>[^\s=;,\"'\x00]{1,64}=[^\r\n\"'\x00]++)")
+_BEARER = re.compile(r"bearer(?<![a-z]bearer)[ \t]{1,4}[\"']?(?P<value>[a-z0-9._~+/=-]{8,}+)")
+_COOKIE = re.compile(r"cookie(?<![a-z]cookie)[\"']?[ \t]{0,4}:[ \t]{0,4}[\"']?(?P<value>[^\s=;,\"'\x00]{1,64}=[^\r\n\"'\x00]++)")
 
 
 def headers(view: View) -> Iterator[Span]:
@@ -158,7 +160,7 @@ def headers(view: View) -> Iterator[Span]:
 
 
 _CODE = re.compile(
-    r"(?<![a-z])(?:pin|cvv2?|cvc2?|otp|(?:one-time|verification|security|confirmation|2fa|mfa|sms|pin) code)"
+    r"(?:pin(?<![a-z]pin)|otp(?<![a-z]otp)|cvv2?|cvc2?|(?:one-time|verification|security|confirmation|2fa|mfa|sms) code)"
     r"(?: code| number)?[\"'*]{0,3}(?:[ \t]{0,4}(?:is|was|:|=|#)){1,2}[ \t]{0,4}[\"'`*]{0,3}(?P<value>[0-9]{3,8})(?!\w)"
 )
 _CODE_SIGNS = ("pin", "cvv", "cvc", "otp", " code")

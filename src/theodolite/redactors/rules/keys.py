@@ -26,7 +26,7 @@ def private_keys(view: View) -> Iterator[Span]:
 
 
 # Source: RFC 7515 (three parts; the signature may be missing), RFC 7516 (five). `eyJ` is `{"` in base64url.
-_WEB_TOKEN = re.compile(r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{5,}+\.[A-Za-z0-9_-]{5,}+(?:\.[A-Za-z0-9_-]*+){0,3}")
+_WEB_TOKEN = re.compile(r"eyJ(?<![A-Za-z0-9_-]eyJ)[A-Za-z0-9_-]{5,}+\.[A-Za-z0-9_-]{5,}+(?:\.[A-Za-z0-9_-]*+){0,3}")
 
 
 def web_tokens(view: View) -> Iterator[Span]:
@@ -82,7 +82,7 @@ _FORMS = (
     *(_form(sign, rf"[A-Za-z0-9_.-]{{20,}}+") for sign in ("hvs.", "hvb.", "figd_", "glsa_", "glc_", "sntrys_", "sbp_")),
     *(_form(sign, rf"[A-Za-z0-9_.-]{{30,}}+") for sign in ("ATATT3", "dp.pt.", "tskey-", "NRAK-")),
     _form("AGE-SECRET-KEY-1", r"[0-9A-Z]{50,}+"),
-    _form(":AA", rf"{_WORDS}{{32,}}+", head="[0-9]{8,10}"),  # Telegram bots
+    _form(":AA", rf"{_WORDS}{{32,}}+", head="(?:bot)?[0-9]{8,10}"),  # Telegram bots
 )
 # OpenAI, Anthropic, OpenRouter and those that follow them. Kebab-case words may begin alike, hence the check below.
 _SK = _form("sk-", rf"{_WORDS}{{20,}}+")

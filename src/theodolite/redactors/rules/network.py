@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from ipaddress import AddressValueError, IPv6Address
+from ipaddress import AddressValueError, IPv4Address, IPv6Address
 
 from theodolite.redactors.rules.span import Kind, Span
 from theodolite.redactors.rules.view import View
 
 __all__ = ("ipv4_addresses", "ipv6_addresses")
 
-_OCTET = r"(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
 _FOUR = re.compile(
-    rf"(?<![0-9A-Za-z])(?<![0-9]\.)(?<![A-Za-z]/){_OCTET}\.{_OCTET}\.{_OCTET}\.{_OCTET}(?![0-9A-Za-z]|\.[0-9])"
+    r"[0-9](?<![0-9A-Za-z][0-9])(?<![0-9]\.[0-9])(?<![A-Za-z]/[0-9])"
+    r"[0-9]{0,2}\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}(?![0-9A-Za-z]|\.[0-9])"
 )
 _SAYS_VERSION = re.compile(r"(?:\b(?:v|ver|version|release|build|firmware)\.? ?[:=]? ?|[=<>~^]=? ?)\Z", re.IGNORECASE)
 _LONGEST_SAYING = len("firmware : ")
@@ -30,8 +30,16 @@ def ipv4_addresses(view: View) -> Iterator[Span]:
         return
     for found in _FOUR.finditer(chars):
         start, end = found.span()
-        if not _SAYS_VERSION.search(chars[max(0, start - _LONGEST_SAYING) : start]):
+        if _is_ipv4(found[0]) and not _SAYS_VERSION.search(chars[max(0, start - _LONGEST_SAYING) : start]):
             yield Span(start, end, Kind.IPV4)
+
+
+def _is_ipv4(written: str) -> bool:
+    try:
+        IPv4Address(written)
+    except AddressValueError:
+        return False
+    return True
 
 
 _RUN = re.compile(r"[0-9A-Fa-f:.]{3,}+")

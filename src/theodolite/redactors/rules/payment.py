@@ -29,10 +29,9 @@ _SHORTEST = 13
 
 # In the usual groups, of which the first has four digits or more, a card is found behind other numbers as well; hence
 # the look ahead. In any other groups, only where nothing else is in the row: else each group would have to be tried.
-_USUAL = re.compile(r"(?<![0-9A-Za-z])(?<![0-9]\.)(?=(?P<row>[2-9][0-9]{3,18}(?:[ -][0-9]{2,15}){0,6}))")
-_ALONE = re.compile(
-    r"(?<![0-9A-Za-z])(?<![0-9][ .-])(?P<row>[2-9](?:[ -]?[0-9]){12,18})(?![0-9A-Za-z]|[ -]?[0-9]|\.[0-9])"
-)
+_FIRST = r"[2-9](?<![0-9A-Za-z][2-9])(?<![0-9]\.[2-9])"
+_USUAL = re.compile(rf"{_FIRST}(?=(?P<rest>[0-9]{{3,18}}(?:[ -][0-9]{{2,15}}){{0,6}}))")
+_ALONE = re.compile(rf"{_FIRST}(?<![0-9][ -][2-9])(?P<rest>(?:[ -]?[0-9]){{12,18}})(?!(?:[ -]?|\.)[0-9]|[A-Za-z])")
 _ENOUGH = re.compile(r"[0-9](?:[ -]?[0-9]){12}")
 _IN_A_WORD = re.compile(r"[0-9A-Za-z]|\.[0-9]")
 _DOUBLED = str.maketrans("0123456789", "0246813579")
@@ -49,10 +48,10 @@ def cards(view: View) -> Iterator[Span]:
     done = 0
     for pattern in (_USUAL, _ALONE):
         for found in pattern.finditer(chars):
-            start, end = found.span("row")
+            start, end = found.start(), found.end("rest")
             if end - start < _SHORTEST or start < done:
                 continue
-            if length := _card_length(found["row"], chars[end : end + 2]):
+            if length := _card_length(chars[start:end], chars[end : end + 2]):
                 done = start + length
                 yield Span(start, done, Kind.CARD)
 

@@ -25,21 +25,21 @@ _FEWEST, _MOST = 7, 15  # digits; the most by ITU-T E.164, the fewest of a whole
 
 # At most three separators in a row, as in "(0)20" or " - ", and at most 18 digits: bounded, so linear.
 _INTERNATIONAL = re.compile(
-    r"(?:(?P<plus>\+[ ]?)|(?<![0-9A-Za-z.+/=#-])00[ -]?)(?P<digits>\(?[1-9](?:[ ./()-]{0,3}[0-9]){6,17})"
+    r"(?:\+[ ]?|00(?<![0-9A-Za-z.+/=#-]00)[ -]?)(?P<digits>\(?[1-9](?:[ ./()-]{0,3}[0-9]){6,17})"
 )
 _SUBSCRIBER = re.compile(r"[0-9]{3}[ .-]?[0-9]{4}")
-_NORTH_AMERICAN = re.compile(
-    r"(?:(?<![0-9A-Za-z.+=#$-])(?<![A-Za-z/]/)(?:1[ .-])?(?P<number>[0-9]{3}(?P<by>[ .-])[0-9]{3}(?P=by)[0-9]{4})"
-    r"|(?:(?<![0-9A-Za-z])1[ .-]?)?\([0-9]{3}\)[ -]?[0-9]{3}[ .-]?[0-9]{4})"
-    r"(?![0-9A-Za-z]|[-.=][0-9])"
+_GROUPED = re.compile(
+    r"[0-9](?<![0-9A-Za-z.+=#$-][0-9])(?<![A-Za-z/]/[0-9])"
+    r"(?:(?<=1)[ .-][0-9])?[0-9]{2}(?P<by>[ .-])[0-9]{3}(?P=by)[0-9]{4}(?![0-9A-Za-z]|[-.=][0-9])"
 )
-# The 0 comes first in the pattern, and what may not precede it after it: so the engine skips to zeros.
+_BRACKETED = re.compile(r"\([0-9]{3}\)[ -]?[0-9]{3}[ .-]?[0-9]{4}(?![0-9A-Za-z]|[-.=][0-9])")
+_ONE = re.compile(r"(?:\A|[^0-9A-Za-z])(1[ .-]?)\Z")
 _TRUNK = re.compile(
     r"0(?<![0-9A-Za-z]0)(?<![-.+=#$]0)(?<![A-Za-z/]/0)[1-9][0-9]{0,4}(?P<by>\)[ -]?|[ ./-])[0-9]{2,8}"
     r"(?:(?P<next>[ .-])[0-9]{2,8}(?:(?P=next)[0-9]{2,8}){0,3})?(?![0-9A-Za-z]|[./=-][0-9])"
 )
 _NAMED = re.compile(
-    r"(?<![a-z])(?:phone|telephone|telefon|tel|mobile|mob|cell|fax|whatsapp|handy)"
+    r"(?:phone|telefon|whatsapp|tel(?<![a-z]tel)|mob(?:ile)?(?<![a-z]mob)(?<![a-z]mobile)|cell(?<![a-z]cell)|fax|handy)"
     r"(?:[ _-](?:number|no\.?|nr\.?))?[\"'\\*]{0,4}[ ]{0,3}(?:[.:=#]|is|at)?[ ]{0,3}[\"'\\*]{0,4}"
     r"(?P<number>[0-9]{3}[ .-]?[0-9]{4}|[0-9]{9,13})(?![0-9a-z]|[./=-][0-9])"
 )
@@ -71,7 +71,8 @@ def _international(view: View) -> Iterator[Span]:
         return
     for found in _INTERNATIONAL.finditer(chars):
         start, _ = found.span("digits")
-        length = _international_length(found["digits"], chars[found.end() : found.end() + 1], plus=bool(found["plus"]))
+        plus = chars[found.start()] == "+"
+        length = _international_length(found["digits"], chars[found.end() : found.end() + 1], plus=plus)
         if length:
             yield Span(found.start(), start + length, Kind.PHONE)
 
@@ -103,16 +104,19 @@ def _is_international(digits: str, *, looks_dialled: bool) -> bool:
 
 
 def _north_american(chars: str) -> Iterator[Span]:
+    """Find numbers in groups. (555) 123-4567 and 555-123-4567 can hardly be anything else, so made-up ones count."""
     if not _SUBSCRIBER.search(chars):
         return
-    for found in _NORTH_AMERICAN.finditer(chars):
+    for found in _GROUPED.finditer(chars):
         start, end = found.span()
-        # (555) 123-4567 and 555-123-4567 can hardly be anything else, so made-up ones count.
-        if found["by"] in {None, "-"} or (
-            _plan(_NORTH_AMERICA).is_valid(_digits(found["number"]))
-            and not (found["by"] == " " and _in_row(chars, start, end))
+        by = found["by"]
+        if by == "-" or (
+            _plan(_NORTH_AMERICA).is_valid(_digits(found[0])[-10:]) and not (by == " " and _in_row(chars, start, end))
         ):
             yield Span(start, end, Kind.PHONE)
+    for found in _BRACKETED.finditer(chars):
+        one = _ONE.search(chars, max(0, found.start() - 3), found.start())
+        yield Span(one.start(1) if one else found.start(), found.end(), Kind.PHONE)
 
 
 def _in_row(chars: str, start: int, end: int) -> bool:
@@ -128,7 +132,7 @@ def _national(chars: str) -> Iterator[Span]:
             if chars[start - 1 : start] != "(":
                 continue
             start -= 1
-        if not _DATE.match(found[0]) and _is_national(_digits(found[0])):
+        if not _DATE.match(found[0]) and not _in_row(chars, start, end) and _is_national(_digits(found[0])):
             yield Span(start, end, Kind.PHONE)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -28,12 +28,11 @@ from sqlalchemy import (
     Table,
     Text,
     create_engine,
-    event,
     insert,
     inspect,
     select,
 )
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 from sqlalchemy.pool import QueuePool
 
 from theodolite.core.errors import StoreError
@@ -42,6 +41,9 @@ __all__ = ("CODES", "HEADS", "RECORDS", "REGISTRY", "begin", "faults", "locate",
 
 # The number of this layout. A change of it needs a migration; until there is one, other numbers are refused.
 VERSION: Final = 1
+
+# Seconds between two looks at a lock that nobody says is free.
+_POLL: Final = 0.01
 
 _METADATA = MetaData()
 
@@ -105,21 +107,23 @@ _ADVICE: Final = {
 }
 
 
-def result_code(error: SQLAlchemyError) -> int:
+def _result_code(error: SQLAlchemyError) -> int:
     """Return the primary SQLite result code of an error, or 0 where it did not come from SQLite."""
     cause = error.orig if isinstance(error, DBAPIError) else None
     return int(getattr(cause, "sqlite_errorcode", 0)) & 0xFF
 
 
 @contextmanager
-def faults(file: Path) -> Iterator[None]:
+def faults(file: Path) -> Generator[None]:
     """Turn what SQLAlchemy raises inside into a StoreError that names the file and what to do next."""
     try:
         yield
     except SQLAlchemyError as error:
         what = error.orig if isinstance(error, DBAPIError) else error
-        advice = _ADVICE.get(result_code(error), "run `theodolite store verify` on it")
+        advice = _ADVICE.get(_result_code(error), "run `theodolite store verify` on it")
         raise StoreError(f"store {file}: {what}; {advice}") from error
+    except UnicodeEncodeError as error:
+        raise StoreError(f"store {file}: no file can hold a lone surrogate: {error}; spell it out") from error
 
 
 def locate(path: str | os.PathLike[str], *, create: bool) -> Path:
@@ -177,9 +181,18 @@ def _connect(file: Path, patience: float) -> sqlite3.Connection:
     )
     # FULL: a commit is on the disk, not only with the system, before it is acknowledged, so that it survives a loss of
     # power as it does the death of the process. fullfsync: on macOS nothing less empties the cache of the disk.
-    for pragma in ("synchronous = FULL", "fullfsync = ON", "secure_delete = ON"):
-        connection.execute(f"PRAGMA {pragma}")
+    try:
+        for pragma in ("synchronous = FULL", "fullfsync = ON", "secure_delete = ON"):
+            connection.execute(f"PRAGMA {pragma}")
+    except sqlite3.Error:
+        connection.close()
+        raise
     return connection
+
+
+def begin(connection: Connection) -> None:
+    """Begin a transaction that may write, alone among all connections to the file."""
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
 def _prepare(connection: Connection, file: Path, patience: float) -> None:
@@ -197,3 +210,26 @@ def _prepare(connection: Connection, file: Path, patience: float) -> None:
     if found != [VERSION]:
         raise StoreError(f"store {file} has schema version {found}, this release knows {VERSION}: open it with its own")
     _write_ahead(connection, file, patience)
+
+
+def _write_ahead(connection: Connection, file: Path, patience: float) -> None:
+    # SQLite does not wait for a lock to change this setting, so that two who make one file at once would meet here.
+    until = time.monotonic() + patience
+    mode = _set_write_ahead(connection)
+    while mode is None and time.monotonic() < until:
+        time.sleep(_POLL)
+        mode = _set_write_ahead(connection)
+    if mode != "wal":
+        raise StoreError(
+            f"store {file} cannot be put in WAL mode: end whatever else has it open, or move it to a local disk"
+        )
+
+
+def _set_write_ahead(connection: Connection) -> str | None:
+    try:
+        return str(connection.exec_driver_sql("PRAGMA journal_mode = WAL").scalar_one())
+    except OperationalError as error:
+        if _result_code(error) != sqlite3.SQLITE_BUSY:
+            raise
+        connection.rollback()
+        return None

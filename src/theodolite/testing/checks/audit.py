@@ -16,13 +16,13 @@ _FORBIDDEN = (
     "socket.",
     "sqlite3.",
     "subprocess.",
-    "time.sleep",
+    "time.sleep",  # audited from Python 3.13 on
     "urllib.",
     "http.",
     "glob.",
     "tempfile.",
     "webbrowser.",
-    "_thread.",
+    "_thread.",  # as above
 )
 # Importing looks into folders and reads code; a late import is a question of style, not of what a detector knows.
 _IMPORTING = ("os.listdir", "os.scandir", "os.add_dll_directory")
@@ -45,7 +45,7 @@ def _hook(event: str, arguments: tuple[object, ...]) -> None:
 
 @contextmanager
 def touches() -> Generator[list[str], None, None]:
-    """Yield a list that fills with each attempt at input, output or sleep made inside, on this thread; none succeeds.
+    """Yield a list that fills with each attempt at input or output made inside, on this thread; none succeeds.
 
     The interpreter never forgets an audit hook: one is installed at the first use, and it is idle outside.
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 from theodolite.core.detector import Detector
 from theodolite.core.event import AnyEvent, GoalStated, MessageObserved, ToolCallProposed, ToolResultObserved
 from theodolite.testing.playback import Playback
-from theodolite.testing.sessions import flood_session, stamp
+from theodolite.testing.sessions import flood_session, stamped
 
 __all__ = ("LONG", "SHORT", "TEXTUAL", "Growth", "growth", "seconds", "text_growth", "update_costs")
 
@@ -98,7 +98,7 @@ def text_growth(detector: Detector[S], kind: type[AnyEvent], pattern: str, *, li
 
     def prepare(size: int) -> Callable[[], object]:
         playback = Playback(detector)
-        goal, event = stamp([GoalStated(text="pay the bill"), _holding(kind, (pattern * size)[:size])])
+        goal, event = stamped([GoalStated(text="pay the bill"), _holding(kind, (pattern * size)[:size])])
         playback.feed(goal)
         playback.show(event)
         saved = playback.save()
@@ -117,7 +117,7 @@ def update_costs(detector: Detector[S]) -> dict[str, tuple[float, float]]:
     playback = Playback(detector)
     early: dict[str, list[int]] = {}
     late: dict[str, list[int]] = {}
-    for event in stamp(flood_session(LONG)):
+    for event in stamped(flood_session(LONG)):
         playback.show(event)
         if type(event) not in detector.reads:
             continue

@@ -17,11 +17,11 @@ from theodolite.core.inquiry import Inquiry
 from theodolite.core.reading import Failure, Level, Reading
 from theodolite.testing.checks.audit import touches
 from theodolite.testing.checks.cost import LONG, SHORT, TEXTUAL, text_growth, update_costs
-from theodolite.testing.checks.dialogue import Answerer, converse
+from theodolite.testing.checks.dialogue import Answerer, converse, maker
 from theodolite.testing.checks.law import broken, run, unraised
 from theodolite.testing.checks.streams import Stream, streams
 from theodolite.testing.playback import Playback
-from theodolite.testing.sessions import flood_session, stamp, synthetic_session
+from theodolite.testing.sessions import flood_session, stamped, synthetic_session
 
 __all__ = ("CHECKS", "DetectorCheck", "DetectorFixture", "check_detector")
 
@@ -250,7 +250,7 @@ def check_immutable(fixture: DetectorFixture[S]) -> None:
 
 
 def check_no_io(fixture: DetectorFixture[S]) -> None:
-    """Check that it opens no file or socket, starts no process or thread, and does not sleep."""
+    """Check that it opens no file and no socket, and starts no process."""
     for stream in streams():
         detector = fixture.factory()
         playback = Playback(detector)
@@ -270,13 +270,13 @@ def check_bounded(fixture: DetectorFixture[S]) -> None:
         detector = fixture.factory()
         playback = Playback(detector)
         sizes = {}
-        for event in stamp(flood_session(LONG, turns=turns)):
+        for event in stamped(flood_session(LONG, turns=turns)):
             playback.feed(event)
             if event.seq + 1 in {SHORT, LONG}:
                 sizes[event.seq + 1] = len(playback.save())
         if sizes[LONG] > _LARGER * sizes[SHORT] + _SLACK:
             what = f"its state takes {sizes[SHORT]} bytes after {SHORT} events and {sizes[LONG]} after {LONG}"
-            how = f"Playback(detector).run(stamp(flood_session({LONG}, turns={turns})))"
+            how = f"Playback(detector).run(stamped(flood_session({LONG}, turns={turns})))"
             raise broken("bounded", detector, what, reproduce=how)
 
 
@@ -292,7 +292,7 @@ def check_constant_cost(fixture: DetectorFixture[S]) -> None:
         ]
         if not slow:
             return
-    raise broken("constant_cost", detector, slow[0], reproduce=f"time update over stamp(flood_session({LONG}))")
+    raise broken("constant_cost", detector, slow[0], reproduce=f"time update over stamped(flood_session({LONG}))")
 
 
 def check_linear(fixture: DetectorFixture[S]) -> None:
@@ -322,7 +322,7 @@ def check_can_alarm(fixture: DetectorFixture[S]) -> None:
     detector = fixture.factory()
     for code, band in detector.bands.items():
         if code in fixture.alarming:
-            events = tuple(stamp(fixture.alarming[code]()))
+            events = tuple(stamped(fixture.alarming[code]()))
             tried = [Stream(f"alarming[{code!r}]()", events)]
         else:
             tried = [*streams(), *_more_streams()]
@@ -372,20 +372,14 @@ def _unsigned(detector: Detector[S], event: AnyEvent, answer: Answer) -> str:
     if type(answer) is not tuple:
         return f"it answers with {type(answer).__name__}, not a tuple"
     for said in answer:
-        maker = _maker(said)
-        if maker is None:
+        signed = maker(said)
+        if signed is None:
             return f"it says {type(said).__name__}, which is no Reading, Failure or Inquiry"
-        if maker != (detector.name, detector.version):
-            return f"it signs as {maker[0]} {maker[1]}, but is {detector.name} {detector.version}"
+        if signed != (detector.name, detector.version):
+            return f"it signs as {' '.join(signed)}, but is {detector.name} {detector.version}"
         if isinstance(said, Inquiry) and said.about != event.seq:
             return f"it opens an inquiry about event {said.about}, which is not the one that it reads"
     return ""
-
-
-def _maker(said: object) -> tuple[str, str] | None:
-    if isinstance(said, Reading | Failure):
-        return said.detector, said.version
-    return (said.asker, said.version) if isinstance(said, Inquiry) else None
 
 
 def _text(event: AnyEvent) -> bytes | str:
@@ -396,7 +390,7 @@ def _text(event: AnyEvent) -> bytes | str:
 
 
 def _backwards(stream: Stream) -> tuple[AnyEvent, ...]:
-    return tuple(stamp(reversed(stream.events)))
+    return tuple(stamped(reversed(stream.events)))
 
 
 def _attributes(detector: object) -> dict[str, tuple[int, str]]:
@@ -425,7 +419,7 @@ def _asks(detector: object) -> TypeGuard[Asker]:
 
 def _more_streams() -> Iterator[Stream]:
     for seed in range(3, 13):
-        yield Stream(f"synthetic_session(24, seed={seed})", tuple(stamp(synthetic_session(24, seed=seed))))
+        yield Stream(f"synthetic_session(24, seed={seed})", tuple(stamped(synthetic_session(24, seed=seed))))
 
 
 def _alarms(fixture: DetectorFixture[S], stream: Stream, code: str, band: Band) -> bool:

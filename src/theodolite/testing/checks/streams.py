@@ -11,7 +11,7 @@ from theodolite.testing.sessions import (
     hijacked_session,
     hostile_session,
     sparse_session,
-    stamp,
+    stamped,
     synthetic_session,
 )
 
@@ -27,7 +27,7 @@ class Stream(NamedTuple):
     @property
     def again(self) -> str:
         """What a person does to see what the detector says to it."""
-        return f"Playback(detector).run(stamp({self.name}))"
+        return f"Playback(detector).run(stamped({self.name}))"
 
 
 def streams() -> tuple[Stream, ...]:
@@ -41,4 +41,4 @@ def streams() -> tuple[Stream, ...]:
         "synthetic_session(12, seed=1)": synthetic_session(12, seed=1),
         "synthetic_session(12, seed=2)": synthetic_session(12, seed=2),
     }
-    return tuple([Stream(name, tuple(stamp(events))) for name, events in unstamped.items()])
+    return tuple([Stream(name, tuple(stamped(events))) for name, events in unstamped.items()])

@@ -24,7 +24,7 @@ from theodolite.core.event import (
 from theodolite.core.integration import Claims
 from theodolite.core.policy import Decision
 
-__all__ = ("FakeHost", "FakeIntegration")
+__all__ = ("FakeHost", "FakeIntegration", "HostMessage")
 
 
 class HostMessage(TypedDict):

@@ -11,9 +11,9 @@ import anyio
 from theodolite.core.errors import ModelError
 from theodolite.core.inquiry import Draw, Query, Reply, Usage
 
-__all__ = ("ScriptedModel", "SeededModel")
+__all__ = ("ScriptedAnswer", "ScriptedModel", "SeededModel")
 
-Answer = str | Reply | Exception
+ScriptedAnswer = str | Reply | Exception
 """A text to answer with, a whole reply, or what is raised instead."""
 
 
@@ -53,7 +53,7 @@ class ScriptedModel:
 
     def __init__(
         self,
-        script: Answer | Iterable[Answer] | Callable[[Query], Answer],
+        script: ScriptedAnswer | Iterable[ScriptedAnswer] | Callable[[Query], ScriptedAnswer],
         *,
         name: str = "scripted-model",
         max_concurrency: int = 4,
@@ -75,7 +75,7 @@ class ScriptedModel:
         return self._desk.most_at_once
 
     def ask(self, query: Query) -> Awaitable[Reply]:
-        """Answer one query as the script says."""
+        """ScriptedAnswer one query as the script says."""
         return self._desk.serve(query, lambda: self._reply(query))
 
     def _reply(self, query: Query) -> Reply:
@@ -120,7 +120,7 @@ class SeededModel:
         return self._desk.most_at_once
 
     def ask(self, query: Query) -> Awaitable[Reply]:
-        """Answer one query by the seed."""
+        """ScriptedAnswer one query by the seed."""
         return self._desk.serve(query, lambda: self._reply(query))
 
     def _reply(self, query: Query) -> Reply:
@@ -132,12 +132,12 @@ class SeededModel:
         return _saying(query, self.name, said)
 
 
-def _in_turn(script: Answer | Iterable[Answer]) -> Callable[[Query], Answer]:
+def _in_turn(script: ScriptedAnswer | Iterable[ScriptedAnswer]) -> Callable[[Query], ScriptedAnswer]:
     answers = [script] if isinstance(script, str | Reply | Exception) else list(script)
     if not answers:
         raise ValueError("a script needs at least one answer")
 
-    def answer(_: Query) -> Answer:
+    def answer(_: Query) -> ScriptedAnswer:
         return answers.pop(0) if len(answers) > 1 else answers[0]
 
     return answer

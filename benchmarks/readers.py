@@ -1,0 +1,106 @@
+"""How fast recorded sessions are read, beside plain json.loads of the same bytes in the same run.
+
+    python benchmarks/readers.py [DATA_DIR]
+
+DATA_DIR holds the labelled sessions (dev.jsonl.gz). The other two forms are made from the events of these sessions, so
+that each row reads the same calls, results and messages.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from io import BytesIO
+from pathlib import Path
+
+from timing import row
+
+from theodolite.core.event import (
+    AnyEvent,
+    MessageObserved,
+    SessionEnded,
+    SystemPromptSet,
+    ToolCallProposed,
+    ToolResultObserved,
+)
+from theodolite.core.reader import Reader, Unreadable
+from theodolite.core.recording import HEADER, encode_line
+from theodolite.readers.jsonl import EventLines
+from theodolite.readers.labelled import LabelledSessions
+from theodolite.readers.openai_chat import OpenAIChat
+
+BAR = 50.0  # microseconds an event: 20,000 events a second
+RUNS = 5
+
+
+def best(work: Callable[[], object]) -> float:
+    """Return the shortest time of some runs, in seconds: others on the machine only ever add to it."""
+    times: list[float] = []
+    for _ in range(RUNS):
+        start = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def chats(events: Iterable[AnyEvent]) -> Iterator[list[dict[str, object]]]:
+    """Yield the messages of each session, as a Chat Completions host would have kept them."""
+    messages: list[dict[str, object]] = []
+    for event in events:
+        if isinstance(event, MessageObserved):
+            messages.append({"role": event.role, "content": event.text})
+        elif isinstance(event, ToolCallProposed):
+            call = {
+                "id": f"c-{len(messages)}",
+                "type": "function",
+                "function": {"name": event.tool, "arguments": json.dumps(event.values())},
+            }
+            messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
+        elif isinstance(event, ToolResultObserved):
+            messages.append({"role": "tool", "tool_call_id": f"c-{len(messages) - 1}", "content": event.text})
+        elif isinstance(event, SessionEnded):
+            yield messages
+            messages = []
+
+
+def measure(name: str, reader: Reader, data: bytes) -> bool:
+    """Print one row; the reference is json.loads of each of its lines."""
+
+    def read() -> int:
+        return sum(not isinstance(item, Unreadable) for item in reader.read(BytesIO(data), "sessions.jsonl"))
+
+    count = read()
+    seconds = best(read)
+    plain = best(lambda: [json.loads(line) for line in data.splitlines()])
+    print(f"{name}: {count} events in {len(data) / 1e6:.1f} MB: {count / seconds:,.0f} events/s")
+    return row(f"{name}, an event", 1e6 * seconds / count, "us", budget=BAR, ratio=seconds / plain)
+
+
+def main() -> int:
+    """Print a row for each form; return whether one was too slow."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("data", type=Path, nargs="?", default=Path("../shared/data/agentdojo"))
+    path = parser.parse_args().data / "dev.jsonl.gz"
+    labelled = gzip.decompress(path.read_bytes())
+    events = [
+        item
+        for item in LabelledSessions().read(BytesIO(labelled), path.name)
+        if not isinstance(item, Unreadable | SystemPromptSet)
+    ]
+    sessions = list(chats(events))
+    together = [message for messages in sessions for message in messages]
+    met = [
+        measure("labelled-sessions", LabelledSessions(), labelled),
+        measure("theodolite-events", EventLines(), HEADER + b"".join(encode_line(event, None) for event in events)),
+        measure("openai-chat, one session a line", OpenAIChat(), "\n".join(map(json.dumps, sessions)).encode()),
+        measure("openai-chat, one list", OpenAIChat(), json.dumps(together).encode()),
+    ]
+    return 0 if all(met) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

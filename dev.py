@@ -1,0 +1,250 @@
+#!/usr/bin/env python3
+"""Every task of this project by one name: `python3 dev.py VERB`.
+
+Needs Python 3.11, 3.12 or 3.13 with pip, and git. All else is installed into `.venv` beside this file, from the
+hash-locked files in `requirements/`; nothing outside that folder is touched.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import importlib.util
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NoReturn
+
+ROOT = Path(__file__).resolve().parent
+BIN = "Scripts" if os.name == "nt" else "bin"
+SCAN_EXITS = {
+    0: "nothing was found",
+    1: "at least one session has a finding. That is an answer, not an error",
+    2: "the command or the configuration was wrong; see the message above",
+    3: "no finding, but something could not be judged: not enough evidence, or unreadable",
+    70: "a fault of theodolite; please report the lines above with the command that you gave",
+}
+NO_INSTALL = (
+    "the packages could not be installed. Is the network up, and is pip 22.3 or newer (python3 -m pip --version)? "
+    "A mirror or a proxy is set with PIP_INDEX_URL or HTTPS_PROXY. To start afresh: rm -r .venv"
+)
+
+
+def fail(message: str) -> NoReturn:
+    """Say what is wrong and what to do, and stop."""
+    print(f"dev.py: {message}", file=sys.stderr)
+    raise SystemExit(2)
+
+
+def run(*command: str | Path) -> int:
+    """Show a command, run it at the root of the project, return its exit status."""
+    print("$", shlex.join(str(part).removeprefix(f"{ROOT}{os.sep}") for part in command), flush=True)
+    return subprocess.run(command, cwd=ROOT, check=False).returncode
+
+
+class Environment:
+    """The folder that everything is installed into."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.python = folder / BIN / "python"
+
+    def tool(self, name: str) -> Path:
+        """Return where the script of an installed package stands."""
+        return self.folder / BIN / name
+
+    def stands(self, requirements: str) -> bool:
+        """Whether `requirements/NAME.txt` was installed and nothing has changed since."""
+        stamp = self._stamp(requirements)
+        return stamp.is_file() and stamp.read_text(encoding="utf-8") == self._digest(requirements)
+
+    def prepare(self, requirements: str) -> None:
+        """Install `requirements/NAME.txt` and the package itself, unless that stands."""
+        if self.stands(requirements):
+            return
+        print(f"Installing into {self.folder.name} (only when something changed; up to two minutes) ...", flush=True)
+        self._create()
+        pip = (*self._pip(), "install", "-qq", "--disable-pip-version-check", "--no-input")
+        locked = ROOT / "requirements" / f"{requirements}.txt"
+        for what in (
+            ("--require-hashes", "--only-binary=:all:", "--requirement", locked),
+            ("--no-deps", "--no-build-isolation", "--editable", ROOT),
+        ):
+            if subprocess.run((*pip, *what), cwd=ROOT, check=False).returncode:
+                fail(NO_INSTALL)
+        self._stamp(requirements).write_text(self._digest(requirements), encoding="utf-8")
+
+    def _stamp(self, requirements: str) -> Path:
+        return self.folder / f".prepared-{requirements}"
+
+    def _digest(self, requirements: str) -> str:
+        seen = hashlib.sha256(f"{sys.version} {ROOT}".encode())
+        for file in (f"requirements/{requirements}.txt", "pyproject.toml"):
+            seen.update((ROOT / file).read_bytes())
+        return seen.hexdigest()
+
+    def _create(self) -> None:
+        """Make the folder; make it anew when another Python made it."""
+        wanted = f"{sys.version_info.major}.{sys.version_info.minor}"
+        if (self.folder / "pyvenv.cfg").is_file():
+            asked = (self.python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])")
+            if self.python.exists() and subprocess.check_output(asked, text=True).strip() == wanted:
+                return
+            shutil.rmtree(self.folder)
+        try:
+            import venv  # noqa: PLC0415 - some systems ship Python without it, and then we say what to do
+        except ImportError:
+            fail(f"this Python has no `venv` module. On Debian or Ubuntu: sudo apt install python{wanted}-venv")
+        venv.create(self.folder, with_pip=False, symlinks=os.name != "nt")
+
+    def _pip(self) -> tuple[str | Path, ...]:
+        """Return a pip that installs into the folder: the one of this Python, else one made by `ensurepip`."""
+        if importlib.util.find_spec("pip"):
+            return (sys.executable, "-m", "pip", "--python", self.python)
+        if subprocess.run((self.python, "-m", "ensurepip"), capture_output=True, check=False).returncode:
+            fail("this Python has no pip and cannot make one. On Debian or Ubuntu: sudo apt install python3-pip")
+        return (self.python, "-m", "pip")
+
+
+def setup(environment: Environment, rest: Sequence[str]) -> int:
+    """Install all that development needs; does nothing when nothing has changed."""
+    no_more("setup", rest)
+    environment.prepare("dev")
+    print(f"Ready. To use it in this shell: source {environment.folder.name}/{BIN}/activate")
+    return 0
+
+
+def scan(environment: Environment, rest: Sequence[str]) -> int:
+    """Scan recorded sessions, examples/sessions by default; takes what `theodolite scan` takes."""
+    if not environment.stands("dev"):
+        environment.prepare("run")
+    status = run(environment.tool("theodolite"), "scan", *(rest or ["examples/sessions"]))
+    print(f"\nExit status {status}: {SCAN_EXITS.get(status, 'the program was stopped')}.", file=sys.stderr)
+    return status
+
+
+def test(environment: Environment, rest: Sequence[str]) -> int:
+    """Run the fast tests on two processes; takes what pytest takes."""
+    environment.prepare("dev")
+    return run(environment.python, "-m", "pytest", "-q", "-n", "2", "-m", "not slow and not corpus", *rest)
+
+
+def test_all(environment: Environment, rest: Sequence[str]) -> int:
+    """Run every test, the slow ones and those on recorded sessions too; takes what pytest takes."""
+    environment.prepare("dev")
+    return run(environment.python, "-m", "pytest", "-q", "-n", "2", *rest)
+
+
+def docs(environment: Environment, rest: Sequence[str]) -> int:
+    """Follow every link and run every code block of README.md and docs/; takes what pytest takes."""
+    environment.prepare("dev")
+    return run(environment.python, "-m", "pytest", "-q", "tests/docs", *rest)
+
+
+def check(environment: Environment, rest: Sequence[str]) -> int:
+    """Check format, lint, types (two checkers), layers, news fragments and style figures."""
+    no_more("check", rest)
+    environment.prepare("dev")
+    checks: dict[str, Sequence[str | Path]] = {
+        "types (basedpyright)": (environment.tool("basedpyright"), "--pythonpath", environment.python),
+        "types (mypy)": (environment.tool("mypy"),),
+        "format": (environment.tool("ruff"), "format", "--check", "."),
+        "lint": (environment.tool("ruff"), "check", "."),
+        "layers": (environment.tool("lint-imports"),),
+        "project": (environment.python, "-m", "pytest", "-q", "tests/project"),
+    }
+
+    def one(command: Sequence[str | Path]) -> tuple[int, str, float]:
+        start = time.perf_counter()
+        done = subprocess.run(
+            command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+        )
+        return done.returncode, done.stdout, time.perf_counter() - start
+
+    failed: list[str] = []
+    with ThreadPoolExecutor(max_workers=2) as workers:
+        for name, (status, output, seconds) in zip(checks, workers.map(one, checks.values()), strict=True):
+            print(f"{'ok    ' if status == 0 else 'FAILED'} {name} ({seconds:.0f} s)", flush=True)
+            if status:
+                failed.append(name)
+                print(f"$ {shlex.join(map(str, checks[name]))}\n{output}")
+    print(
+        f"{len(checks) - len(failed)} of {len(checks)} checks passed"
+        + (f"; failed: {', '.join(failed)}" * bool(failed))
+    )
+    return int(bool(failed))
+
+
+def bench(environment: Environment, rest: Sequence[str]) -> int:
+    """Run each script of benchmarks/ in turn; `--short` for the quick form."""
+    environment.prepare("dev")
+    files = sorted((ROOT / "benchmarks").glob("*.py"))
+    scripts = [file for file in files if "__main__" in file.read_text(encoding="utf-8")]
+    failed = [script.name for script in scripts if run(environment.python, script.relative_to(ROOT), *rest)]
+    print(f"{len(scripts) - len(failed)} of {len(scripts)} benchmarks kept their budgets {failed or ''}")
+    return int(bool(failed))
+
+
+def lock(environment: Environment, rest: Sequence[str]) -> int:
+    """Compile requirements/ anew from pyproject.toml, with hashes; `--upgrade` takes newer versions."""
+    environment.prepare("dev")
+    compile_ = (environment.tool("uv"), "pip", "compile", "--quiet", "--universal", "--python-version", "3.11")
+    form = ("--generate-hashes", "--no-emit-index-url", "--annotation-style", "line")
+    form = (*form, "--custom-compile-command", "python3 dev.py lock")
+    dev, runtime = "requirements/dev.txt", "requirements/run.txt"
+    status = run(*compile_, *form, *rest, "--all-extras", "--group", "dev", "pyproject.toml", "--output-file", dev)
+    same = ("--constraint", dev)  # what both install, both install in the same version
+    return status or run(*compile_, *form, *same, "--group", "build", "pyproject.toml", "--output-file", runtime)
+
+
+def everything(environment: Environment, rest: Sequence[str]) -> int:
+    """Run check, test-all (docs among them) and the short benchmarks; stops at the first that fails."""
+    no_more("all", rest)
+    return check(environment, ()) or test_all(environment, ()) or bench(environment, ("--short",))
+
+
+def no_more(verb: str, rest: Sequence[str]) -> None:
+    """Refuse arguments that a verb does not take."""
+    if rest:
+        fail(f"{verb} takes no arguments, not {shlex.join(rest)}")
+
+
+VERBS: dict[str, Callable[[Environment, Sequence[str]], int]] = {
+    "setup": setup,
+    "scan": scan,
+    "test": test,
+    "test-all": test_all,
+    "check": check,
+    "bench": bench,
+    "docs": docs,
+    "lock": lock,
+    "all": everything,
+}
+
+
+def main() -> int:
+    """Run the verb that was asked for."""
+    if not (3, 11) <= sys.version_info[:2] <= (3, 13):
+        fail(f"this is Python {sys.version.split()[0]}; use 3.11, 3.12 or 3.13, for example: python3.12 dev.py setup")
+    lines = [f"  {name:<9} {(verb.__doc__ or '').strip()}" for name, verb in VERBS.items()]
+    parser = argparse.ArgumentParser(
+        prog="dev.py",
+        usage="python3 dev.py [--venv DIR] VERB [ARGUMENT ...]",
+        description=(__doc__ or "") + "\nverbs:\n" + "\n".join(lines),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--venv", default=".venv", metavar="DIR", help="where to install (default: .venv)")
+    parser.add_argument("verb", metavar="VERB", choices=VERBS, help="one of the verbs above")
+    parser.add_argument("rest", metavar="ARGUMENT", nargs=argparse.REMAINDER, help="passed on, where the verb says so")
+    given = parser.parse_args()
+    return VERBS[given.verb](Environment(ROOT / given.venv), given.rest)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

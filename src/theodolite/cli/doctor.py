@@ -1,0 +1,45 @@
+"""`theodolite doctor`."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from theodolite.cli.exits import NOTHING, USAGE, answering
+
+__all__ = ("Form", "doctor")
+
+
+class Form(StrEnum):
+    """The forms of the answer."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+def doctor(
+    config: Annotated[
+        Path | None,
+        typer.Option("--config", "-c", metavar="FILE", help="Settings; ./theodolite.toml by default, if it is there."),
+    ] = None,
+    form: Annotated[Form, typer.Option("--format", "-f", help="text for people, json for programs.")] = Form.TEXT,
+) -> None:
+    """Say whether this installation works: versions, settings, plug-ins, readers, detectors, store, terminal.
+
+    Exit status: 0 all is well, 2 the configuration is broken.
+    """
+    with answering():
+        from theodolite.cli.health import examine, told  # noqa: PLC0415 - costs more than --help does
+
+        health = examine(config)
+        if form is Form.JSON:
+            from theodolite.reports.json import encoded  # noqa: PLC0415 - as above
+
+            sys.stdout.write(encoded(health).decode() + "\n")
+        else:
+            sys.stdout.write(told(health))
+        raise typer.Exit(NOTHING if health.well else USAGE)

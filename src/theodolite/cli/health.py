@@ -1,0 +1,233 @@
+"""What `doctor` looks at, and how it tells."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import closing
+from importlib.metadata import PackageNotFoundError, metadata, version
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from theodolite.config.plugins import GROUPS, SWITCH, PluginWarning, plugins
+from theodolite.config.settings import FILE, Settings, read_settings
+from theodolite.config.wiring import Instrument, wire
+from theodolite.core.errors import TheodoliteError
+from theodolite.core.reading import Status
+from theodolite.core.redaction import Profile
+from theodolite.reports.layout import Block, Heading, Paragraph, Span, Table, plain
+
+__all__ = ("BandHealth", "DetectorHealth", "Health", "StoreHealth", "examine", "told")
+
+PACKAGES = ("theodolite", "anyio", "msgspec", "phonenumbers", "rich", "sqlalchemy", "typer")
+# Seconds that a bare import of this package may take before something is wrong with the machine.
+_IMPORT = 30
+
+
+class BandHealth(Struct, frozen=True, kw_only=True):
+    """The thresholds of a code, and what they rest on."""
+
+    code: str
+    alert: float
+    strong: float | None
+    status: Status
+    acts: bool
+    finds: bool
+    source: str
+
+
+class DetectorHealth(Struct, frozen=True, kw_only=True):
+    """A detector that is on."""
+
+    name: str
+    version: str
+    bands: tuple[BandHealth, ...]
+
+
+class StoreHealth(Struct, frozen=True, kw_only=True):
+    """What the settings say of the store. `path` is empty where nothing is kept."""
+
+    path: str
+    profile: Profile
+    keyed: bool
+
+
+class Health(Struct, frozen=True, kw_only=True):
+    """What was found. `import_ms` is how long `import theodolite` takes in a fresh interpreter, without starting it.
+
+    `broken` has one message for each thing that keeps the configuration from working, `plugins` names what each group
+    of entry points offers, `left_out` says why a plug-in was not loaded. An extra maps to whether all of it is there.
+    """
+
+    python: str
+    platform: str
+    packages: dict[str, str]
+    extras: dict[str, bool]
+    sqlite: str
+    wal: bool
+    import_ms: int
+    color: bool
+    config: str
+    broken: tuple[str, ...]
+    calibration: str | None
+    plugins: dict[str, tuple[str, ...]]
+    left_out: tuple[str, ...]
+    readers: tuple[str, ...]
+    detectors: tuple[DetectorHealth, ...]
+    store: StoreHealth
+
+    @property
+    def well(self) -> bool:
+        """Whether the configuration works."""
+        return not self.broken
+
+
+def examine(config: Path | None) -> Health:
+    """Look at this installation, and at a settings file or ./theodolite.toml. Opens no store and makes no file."""
+    broken: list[str] = []
+    settings, instrument = Settings(), None
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", PluginWarning)
+        offered = {group: tuple(plugins(group)) for group in GROUPS}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PluginWarning)
+        try:
+            settings = read_settings(config)
+            instrument = wire(replace(settings, store=replace(settings.store, path="")))
+        except TheodoliteError as error:
+            broken.append(str(error))
+    folder = (Path(settings.folder) / settings.store.path).parent
+    if settings.store.path and not folder.is_dir():
+        broken.append(f"store.path: the folder {folder} does not exist: make it, or give another path")
+    fitted = instrument.monitor.calibration if instrument else None
+    return Health(
+        python=platform.python_version(),
+        platform=platform.platform(),
+        packages={name: _version(name) for name in PACKAGES},
+        extras=_extras(),
+        sqlite=sqlite3.sqlite_version,
+        wal=_writes_ahead(),
+        import_ms=_import_ms(),
+        color=sys.stdout.isatty() and "NO_COLOR" not in os.environ,
+        config=str(config or (FILE if Path(FILE).is_file() else "")),
+        broken=tuple(broken),
+        calibration=fitted.id if fitted else None,
+        plugins=offered,
+        left_out=tuple([str(warning.message) for warning in said if issubclass(warning.category, PluginWarning)]),
+        readers=tuple([reader.name for reader in instrument.readers]) if instrument else (),
+        detectors=tuple(_detectors(instrument)) if instrument else (),
+        store=StoreHealth(
+            path=settings.store.path, profile=settings.store.profile, keyed=bool(settings.store.key_file)
+        ),
+    )
+
+
+def told(health: Health) -> str:
+    """Return what was found, in words."""
+    return "".join(plain(_blocks(health)))
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "missing"
+
+
+def _extras() -> dict[str, bool]:
+    """Return each extra of this package, and whether the packages that it asks for are installed."""
+    about = metadata("theodolite")
+    asked = about.get_all("Requires-Dist") or []
+    extras: dict[str, bool] = {}
+    for extra in about.get_all("Provides-Extra") or []:
+        marker = re.compile(rf"extra == ['\"]{re.escape(extra)}['\"]")
+        names = [re.split(r"[^\w.-]", line, maxsplit=1)[0] for line in asked if marker.search(line)]
+        extras[extra] = all(_version(name) != "missing" for name in names)
+    return extras
+
+
+def _writes_ahead() -> bool:
+    """Whether SQLite can write ahead in a temporary folder, as a store must."""
+    with tempfile.TemporaryDirectory() as folder, closing(sqlite3.connect(Path(folder, "wal.db"))) as connection:
+        row: tuple[str] | None = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+        return row == ("wal",)
+
+
+def _import_ms() -> int:
+    """Return how long the import takes in an interpreter that has imported nothing yet."""
+    code = "import time; t = time.perf_counter(); import theodolite; print(time.perf_counter() - t)"
+    done = subprocess.run(  # noqa: S603 - our own interpreter, and the code above
+        (sys.executable, "-c", code), capture_output=True, text=True, check=True, timeout=_IMPORT
+    )
+    return round(float(done.stdout) * 1000)
+
+
+def _detectors(instrument: Instrument) -> Iterator[DetectorHealth]:
+    for detector in instrument.monitor.detectors:
+        bands = [
+            BandHealth(
+                code=code,
+                alert=band.alert,
+                strong=band.strong,
+                status=band.status,
+                acts=band.acts,
+                finds=band.finds,
+                source=band.source,
+            )
+            for code, band in detector.bands.items()
+        ]
+        yield DetectorHealth(name=detector.name, version=detector.version, bands=tuple(bands))
+
+
+def _blocks(health: Health) -> Iterator[Block]:
+    yield Heading((Span("This installation"),))
+    yield _rows(
+        ("Python", f"{health.python} on {health.platform}"),
+        ("packages", ", ".join(f"{name} {number}" for name, number in health.packages.items())),
+        ("extras", ", ".join(f"{name} {'yes' if there else 'no'}" for name, there in health.extras.items()) or "none"),
+        ("SQLite", f"{health.sqlite}, {'writes ahead' if health.wal else 'cannot write ahead: no store can be kept'}"),
+        ("import", f"{health.import_ms} ms"),
+        ("color", "yes" if health.color else "no: standard output is no terminal, or NO_COLOR is set"),
+    )
+    yield Heading((Span("Settings"),))
+    kept = f"{health.store.path or 'nothing is kept'}, profile {health.store.profile}"
+    yield _rows(
+        ("file", health.config or f"none: there is no {FILE} here, so the defaults hold"),
+        ("calibration", health.calibration or "none: shipped thresholds"),
+        ("store", f"{kept}, {'sealed with a key' if health.store.keyed else 'without a key'}"),
+    )
+    for message in health.broken:
+        yield Paragraph((Span(f"BROKEN: {message}"),))
+    yield Heading((Span("Readers"),))
+    yield Paragraph((Span(", ".join(health.readers) or "none"),))
+    yield Heading((Span("Detectors"),))
+    for detector in health.detectors:
+        yield from _detector(detector)
+    yield Heading((Span("Plug-ins"),))
+    offered = [f"{group}: {', '.join(names)}" for group, names in health.plugins.items() if names]
+    off = f"none, since {SWITCH}=0" if os.environ.get(SWITCH) == "0" else "none"
+    for line in [*offered, *(f"LEFT OUT: {why}" for why in health.left_out)] or [off]:
+        yield Paragraph((Span(line),))
+    yield Heading((Span("All is well." if health.well else "The configuration is broken: see above."),))
+
+
+def _detector(detector: DetectorHealth) -> Iterator[Block]:
+    yield Paragraph((Span(f"{detector.name} {detector.version}"),))
+    for band in detector.bands:
+        strong = "" if band.strong is None else f", strong at {band.strong:.2f}"
+        does = f"{'acts' if band.acts else 'never acts'}, {'finds' if band.finds else 'is no finding'}"
+        thresholds = f"alarms at {band.alert:.2f}{strong}, {band.status}; {does}"
+        yield Paragraph((Span(f"{band.code} {thresholds}; {band.source}"),), indent=4)
+
+
+def _rows(*rows: tuple[str, str]) -> Table:
+    return Table(("", ""), tuple([(Span(name), Span(value)) for name, value in rows]))

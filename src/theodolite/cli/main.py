@@ -1,0 +1,56 @@
+"""`theodolite VERB`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from theodolite.cli.doctor import doctor
+from theodolite.cli.exits import Boundary
+from theodolite.cli.explain import explain
+from theodolite.cli.scan import EXAMPLES, scan
+from theodolite.cli.store import store
+
+__all__ = ("app", "main", "run")
+
+app = typer.Typer(
+    name="theodolite",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,  # they print local variables, and those hold what sessions said
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Start with: theodolite scan RECORDING",
+)
+app.command(epilog=EXAMPLES)(scan)
+app.command(epilog="Example: theodolite explain margin.untrusted")(explain)
+app.command()(doctor)
+app.add_typer(store, name="store")
+
+
+def _version(wanted: bool) -> None:  # noqa: FBT001 - the form that typer calls it in
+    if wanted:
+        from importlib.metadata import version  # noqa: PLC0415 - half the cost of --help, which does not need it
+
+        typer.echo(f"theodolite {version('theodolite')}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Tell whether an LLM agent has drifted, and whether the monitors that watch it are still connected.
+
+    Exit status: 0 nothing was found, 1 there is a finding, 2 the command or the configuration is wrong, 3 something
+    could not be judged (not enough evidence, a failure, an unreadable part).
+    """
+    del version
+
+
+def run() -> None:
+    """Run the command line: the console entry point."""
+    with Boundary():
+        app()

@@ -1,0 +1,175 @@
+"""The same scan over several processes.
+
+This process reads, and cuts what it reads into batches of whole sessions; workers judge them; their answers are taken
+in the order of the batches, so that the report is that of one process. Batches and answers travel as JSON, and what a
+worker would keep travels back with its answer: one process writes to the store.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+import warnings
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
+from functools import lru_cache
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from theodolite.config.plugins import PluginWarning
+from theodolite.config.settings import Settings
+from theodolite.config.wiring import Instrument, wire
+from theodolite.core.calibration import Calibration
+from theodolite.core.errors import TheodoliteError
+from theodolite.core.event import AnyEvent, SessionEnded
+from theodolite.core.reader import Recorded, Unreadable
+from theodolite.core.store import Entry, Store
+from theodolite.runtime.replay import Sighting, replay
+from theodolite.stores.memory import MemoryStore
+
+__all__ = ("Plan", "batches", "judge", "judge_batch")
+
+# Events of a batch: enough work to pay for its journey, and few enough that the batches in flight are small.
+BATCH = 500
+# Batches that wait for each worker, so that none is idle while this process reads.
+AHEAD = 2
+
+
+class Plan(Struct, frozen=True, kw_only=True):
+    """What a worker needs to know. `keeps`: what it would keep in a store is wanted."""
+
+    settings: Settings
+    calibration: Calibration | None = None
+    keeps: bool = False
+
+
+class _Item(Struct, omit_defaults=True):
+    event: AnyEvent | None = None
+    unreadable: Unreadable | None = None
+
+
+class _Verdict(Struct, omit_defaults=True):
+    sighting: Sighting | None = None
+    unreadable: Unreadable | None = None
+
+
+class _Answer(Struct):
+    verdicts: list[_Verdict]
+    entries: list[Entry]
+
+
+_ENCODER = msgspec.json.Encoder()
+_ITEMS = msgspec.json.Decoder(list[_Item])
+_ANSWER = msgspec.json.Decoder(_Answer)
+
+
+def judge(
+    recorded: Iterable[Recorded], plan: Plan, *, jobs: int, store: Store | None = None
+) -> Iterator[Sighting | Unreadable]:
+    """Yield what `replay` yields, in the same order, judged by that many processes.
+
+    Raises StoreError where `store` cannot keep what it should, and TheodoliteError when a worker dies.
+    """
+    spawn = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(jobs, mp_context=spawn, initializer=_begin)
+    try:
+        for answer in _answers(batches(recorded), _ENCODER.encode(plan), pool, jobs * AHEAD):
+            for entry in answer.entries:
+                if store is not None:
+                    store.append(entry)
+            for verdict in answer.verdicts:
+                item = verdict.sighting or verdict.unreadable
+                if item is not None:
+                    yield item
+    except BrokenExecutor as error:
+        raise TheodoliteError(
+            "a worker process died: it was killed, or there was not enough memory. Give fewer --jobs"
+        ) from error
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _answers(cut: Iterable[bytes], plan: bytes, pool: Executor, ahead: int) -> Iterator[_Answer]:
+    waiting: deque[Future[bytes]] = deque()
+    for batch in cut:
+        waiting.append(pool.submit(judge_batch, plan, batch))
+        if len(waiting) > ahead:
+            yield _ANSWER.decode(waiting.popleft().result())
+    while waiting:
+        yield _ANSWER.decode(waiting.popleft().result())
+
+
+def batches(recorded: Iterable[Recorded], size: int = BATCH) -> Iterator[bytes]:
+    """Yield batches of whole sessions, each of at least `size` items, in the order in which the sessions end.
+
+    Holds the sessions that are open, whole.
+    """
+    under: dict[str, list[bytes]] = {}
+    done: list[bytes] = []
+    for item in recorded:
+        if isinstance(item, Unreadable):
+            under.get(item.session, done).append(_ENCODER.encode(_Item(unreadable=item)))
+        else:
+            under.setdefault(item.session, []).append(_ENCODER.encode(_Item(event=item)))
+            if isinstance(item, SessionEnded):
+                done += under.pop(item.session)
+        if len(done) >= size:
+            yield _batch(done)
+            done = []
+    for left in under.values():
+        done += left
+    if done:
+        yield _batch(done)
+
+
+def _batch(items: Iterable[bytes]) -> bytes:
+    return b"[%b]" % b",".join(items)
+
+
+# -- in a worker ------------------------------------------------------------------------------------------------------
+
+
+def _begin() -> None:
+    """Leave Ctrl-C to the process that reads, and its warnings too."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    warnings.simplefilter("ignore", PluginWarning)
+
+
+def judge_batch(plan: bytes, batch: bytes) -> bytes:
+    """Return the encoded answer to a batch. Pure but for the instrument, which is wired once."""
+    keeps, instrument = _wired(plan)
+    kept = instrument.monitor.store = MemoryStore() if keeps else None
+    verdicts = [
+        _Verdict(sighting=item) if isinstance(item, Sighting) else _Verdict(unreadable=item)
+        for item in replay(_items(batch), instrument.monitor)
+    ]
+    return _ENCODER.encode(_Answer(verdicts=verdicts, entries=[] if kept is None else list(_entries(kept))))
+
+
+@lru_cache(maxsize=1)
+def _wired(encoded: bytes) -> tuple[bool, Instrument]:
+    plan = msgspec.json.decode(encoded, type=Plan)
+    settings = replace(plan.settings, store=replace(plan.settings.store, path=""), calibration="")
+    instrument = wire(settings)
+    instrument.monitor.calibration = plan.calibration
+    return plan.keeps, instrument
+
+
+def _items(batch: bytes) -> Iterator[Recorded]:
+    for item in _ITEMS.decode(batch):
+        found = item.event or item.unreadable
+        if found is not None:
+            yield found
+
+
+def _entries(kept: MemoryStore) -> Iterator[Entry]:
+    """Yield what was kept, session by session, in the order in which they began."""
+    for head in kept.heads():
+        for record in kept.read(session=head.session):
+            if record.payload is not None:
+                yield Entry(
+                    session=record.session, at=record.at, kind=record.kind, payload=record.payload, codes=record.codes
+                )

@@ -1,0 +1,128 @@
+"""From recordings to a report."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
+from importlib.metadata import version
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from theodolite.cli.exits import FINDING, NOT_JUDGED, NOTHING, say
+from theodolite.cli.output import reporting
+from theodolite.cli.parallel import Plan, judge
+from theodolite.cli.progress import Progress
+from theodolite.cli.scan import Form, Reached
+from theodolite.config.settings import nearest, read_settings
+from theodolite.config.wiring import Instrument, wire
+from theodolite.core.errors import ConfigError, TheodoliteError
+from theodolite.core.policy import Action, Outcome, highest
+from theodolite.core.reader import Recorded, Unreadable
+from theodolite.readers.detection import find_recordings, open_recording
+from theodolite.reports.text import tally
+from theodolite.reports.totals import Report, Run, Totals
+from theodolite.runtime.replay import Sighting, replay
+
+__all__ = ("Request", "scan_recordings", "status")
+
+
+class Request(Struct, frozen=True, kw_only=True):
+    """What was asked for: the arguments of `scan`."""
+
+    paths: tuple[Path, ...]
+    form: Form = Form.TEXT
+    output: Path | None = None
+    jobs: int = 1
+    store: Path | None = None
+    calibration: Path | None = None
+    config: Path | None = None
+    reader: str | None = None
+    fail_on: Reached | None = None
+
+
+def scan_recordings(request: Request) -> int:
+    """Scan, write the report, and return the exit status. Raises TheodoliteError and KeyboardInterrupt."""
+    settings = read_settings(request.config)
+    files = find_recordings(request.paths)
+    totals = Totals()
+    with wire(settings, store=request.store, calibration=request.calibration) as instrument:
+        _check(request, instrument)
+        with reporting(request.form, request.output) as report:
+            _scan(request, files, instrument, report, totals)
+    if request.form is Form.JSONL or request.output is not None:
+        say(_line(totals))
+    return status(totals, None if request.fail_on is None else Action(request.fail_on))
+
+
+def status(totals: Totals, fail_on: Action | None = None) -> int:
+    """Return the exit status of a scan: a finding before what could not be judged.
+
+    With `fail_on` a session counts as found when its action reaches it, and only then.
+    """
+    if fail_on is None:
+        found = totals.outcomes[Outcome.FINDING] > 0
+    else:
+        found = any(highest((action, fail_on)) is action for action, count in totals.actions.items() if count)
+    if found:
+        return FINDING
+    unjudged = totals.outcomes[Outcome.FAILED] or totals.outcomes[Outcome.NOT_ENOUGH_EVIDENCE] or totals.unread
+    return NOT_JUDGED if unjudged or not totals.sessions else NOTHING
+
+
+def _check(request: Request, instrument: Instrument) -> None:
+    names = [reader.name for reader in instrument.readers]
+    if request.reader is not None and request.reader not in names:
+        raise ConfigError(f"no reader is named {request.reader!r}: {nearest(request.reader, names)}")
+    if request.jobs > 1 and instrument.settings.store.raw_events:
+        raise ConfigError("store.raw_events records a session from one process: leave --jobs out, or raw_events")
+
+
+def _scan(request: Request, files: Sequence[Path], instrument: Instrument, report: Report, totals: Totals) -> None:
+    fitted = instrument.monitor.calibration
+    run = Run(version=version("theodolite"), calibration=fitted.id if fitted else None)
+    try:
+        with Progress(len(files)) as progress:
+            recorded = _recorded(files, request, instrument, progress)
+            with closing(_judged(recorded, request, instrument)) as sightings:
+                for item in sightings:
+                    totals.add(item)
+                    report.add(item)
+                    progress.sessions = totals.sessions
+    except (KeyboardInterrupt, TheodoliteError) as stop:
+        if totals.sessions or isinstance(stop, KeyboardInterrupt):
+            report.end(totals, replace(run, complete=False))
+            kept = "" if instrument.store is None else " and kept"
+            say(f"stopped: what was judged{kept} until here is {_line(totals)}")
+        raise
+    report.end(totals, run)
+
+
+def _recorded(
+    files: Sequence[Path], request: Request, instrument: Instrument, progress: Progress
+) -> Iterator[Recorded]:
+    """Yield what the files hold. One of an unknown form stops the scan where it was named, not where it was found."""
+    for place, file in enumerate(files):
+        progress.files = place
+        try:
+            yield from progress.counting(open_recording(file, instrument.readers, name=request.reader))
+        except ConfigError as error:
+            if file in request.paths:
+                raise
+            yield Unreadable(file=str(file), line=0, reason=str(error).removeprefix(f"{file} "))
+
+
+def _judged(
+    recorded: Iterator[Recorded], request: Request, instrument: Instrument
+) -> Generator[Sighting | Unreadable, None, None]:
+    if request.jobs == 1:
+        yield from replay(recorded, instrument.monitor)
+        return
+    calibration = instrument.monitor.calibration
+    plan = Plan(settings=instrument.settings, calibration=calibration, keeps=instrument.store is not None)
+    yield from judge(recorded, plan, jobs=request.jobs, store=instrument.store)
+
+
+def _line(totals: Totals) -> str:
+    return "".join(span.text for span in tally(totals))

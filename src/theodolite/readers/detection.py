@@ -1,0 +1,144 @@
+"""Finds recordings, opens them, plain or gzipped, and tells which reader they are for.
+
+A form is detected and named, never guessed: exactly one reader must claim the beginning of a file.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from theodolite.core.errors import ConfigError
+from theodolite.core.lines import content
+from theodolite.core.reader import Reader, Recorded, Unreadable
+from theodolite.core.text import printable
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+__all__ = ("HEAD", "detect", "find_recordings", "open_recording")
+
+# How much of the beginning readers may look at.
+HEAD = 2**16
+_GZIP = b"\x1f\x8b"
+_ENDINGS = (".json", ".jsonl", ".json.gz", ".jsonl.gz")
+
+
+def find_recordings(paths: Iterable[Path]) -> list[Path]:
+    """Return the files to read: each named file, and of each folder the .json and .jsonl files below it, sorted.
+
+    A file is given once. Raises ConfigError for a path that does not exist and for a folder without recordings.
+    """
+    found: dict[Path, None] = {}
+    for path in paths:
+        if path.is_dir():
+            below = sorted(file for file in path.rglob("*") if file.name.endswith(_ENDINGS) and file.is_file())
+            if not below:
+                raise ConfigError(
+                    f"{_shown(path)} holds no recordings: a folder is searched for *{', *'.join(_ENDINGS)}"
+                )
+            found.update(dict.fromkeys(below))
+        elif path.exists():
+            found[path] = None
+        else:
+            raise ConfigError(f"{_shown(path)} does not exist: name a recording, or a folder that holds some")
+    return list(found)
+
+
+def detect(head: bytes, readers: Sequence[Reader], *, file: str = "this recording") -> Reader:
+    """Return the one reader that claims a file with this beginning.
+
+    Raises ConfigError, which names the known formats, when none or several do.
+    """
+    claims = [reader for reader in readers if reader.detects(head)]
+    if len(claims) == 1:
+        return claims[0]
+    said = f"{file} could be any of {_names(claims)}" if claims else f"{file} is in none of the known formats"
+    raise ConfigError(f"{said}; the known ones are {_names(readers)}: give the right one with --reader NAME")
+
+
+def open_recording(path: Path, readers: Sequence[Reader], *, name: str | None = None) -> Iterator[Recorded]:
+    """Yield what a recording holds, read by the reader of that name, or by the one that claims it.
+
+    Files that begin as gzip does are unpacked as they are read; where that fails, what came before is kept. The file is
+    opened when the first item is asked for. Raises ConfigError then, for a file that cannot be opened, a name that no
+    reader has, or a format that cannot be told.
+    """
+    file = _shown(path)
+    try:
+        opened = path.open("rb")
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be opened ({error.strerror}): check its name and rights") from error
+    with opened:
+        source = _Source(opened)
+        stream = io.BufferedReader(source, HEAD)
+        head = stream.peek(HEAD)[:HEAD]
+        reader = None
+        if content(head) or len(head) == HEAD:
+            try:
+                reader = detect(head, readers, file=file) if name is None else _named(name, readers)
+            except ConfigError:
+                if not source.fault:
+                    raise
+        if reader is not None:
+            yield from reader.read(stream, file)
+        if source.fault or reader is None:
+            yield Unreadable(file=file, line=0, reason=source.fault or "the file is empty")
+
+
+class _Source(io.RawIOBase):
+    """A file, unpacked, that ends where it cannot be read any further; `fault` says why, without quoting it."""
+
+    def __init__(self, opened: io.BufferedReader) -> None:
+        super().__init__()
+        self._opened = opened
+        self._read: Callable[[int], bytes] | None = None
+        self.fault = ""
+
+    def readable(self) -> bool:
+        """Return that it can be read."""
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        """Fill a buffer, short of the end; a reader may look at all of the first 64 KiB."""
+        view = memoryview(buffer).cast("B")
+        filled = 0
+        while filled < len(view) and (data := self._next(len(view) - filled)):
+            view[filled : filled + len(data)] = data
+            filled += len(data)
+        return filled
+
+    def _next(self, size: int) -> bytes:
+        if self.fault:
+            return b""
+        try:
+            if self._read is None:
+                packed = self._opened.peek(len(_GZIP)).startswith(_GZIP)
+                self._read = gzip.GzipFile(fileobj=self._opened).read1 if packed else self._opened.read1
+            return self._read(size)
+        except EOFError:
+            self.fault = "its gzip data ends too early: the file was cut off"
+        except (gzip.BadGzipFile, zlib.error):
+            self.fault = "its gzip data is damaged from here on"
+        except OSError as error:
+            self.fault = f"reading failed: {error.strerror}"
+        return b""
+
+
+def _named(name: str, readers: Sequence[Reader]) -> Reader:
+    for reader in readers:
+        if reader.name == name:
+            return reader
+    raise ConfigError(f"no reader is named {name!r}: the known ones are {_names(readers)}")
+
+
+def _names(readers: Iterable[Reader]) -> str:
+    return ", ".join(reader.name for reader in readers)
+
+
+def _shown(path: Path) -> str:
+    return printable(str(path))

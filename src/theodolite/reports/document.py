@@ -1,0 +1,261 @@
+"""The machine-readable form of a scan: an interface, versioned by `schema`.
+
+`theodolite scan --format json` gives one Document, `--format jsonl` one SessionReport a line and no summary. Keys are
+never left out. A later version may add keys under the same schema number; it removes or changes none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from theodolite.core.coverage import Coverage
+from theodolite.core.policy import Action, Decision, Outcome
+from theodolite.core.reader import Unreadable
+from theodolite.core.reading import Cause, Evidence, Failure, Level, Reading, Signal, Status
+from theodolite.core.text import printable
+from theodolite.reports.findings import Finding, findings
+from theodolite.reports.totals import Run, Totals
+from theodolite.runtime.replay import CallRow, Sighting
+
+__all__ = (
+    "CallReport",
+    "DetectorReport",
+    "Document",
+    "FindingReport",
+    "SessionReport",
+    "SignalReport",
+    "Summary",
+    "UnreadableReport",
+    "document",
+    "json_schema",
+    "session_report",
+    "summary",
+)
+
+
+class SignalReport(Struct, frozen=True, kw_only=True):
+    """One graded answer of a detector, alarmed or not; it stands here and nowhere else.
+
+    `seq` is the event that brought it, `about` the seq of the event that it judges: the same, unless models were
+    asked. It alarmed when `level` is not `clear`; such an alarm is part of a finding when `finds` is true, or when it
+    made the session's action higher. `calibration` names the artefact that graded it, null for the detector's own
+    threshold. A detector that could not judge has the code `NAME.failure`, no score, and says why in `cause` and
+    `detail`. Texts are redacted.
+    """
+
+    seq: int
+    about: int
+    detector: str
+    version: str
+    code: str
+    score: float | None
+    level: Level
+    status: Status
+    ambiguous: bool
+    finds: bool
+    calibration: str | None
+    evidence: tuple[Evidence, ...]
+    cause: Cause | None
+    detail: str
+
+
+class CallReport(Struct, frozen=True, kw_only=True):
+    """One proposed tool call.
+
+    `score` is the fused score of the call in [0, 1], null while no detector fuses. `allowed` is whether the call might
+    run. `signals` are the codes that alarmed or failed on this call, each once; the signals themselves stand in the
+    session's list, with the call's `seq` as their `about`.
+    """
+
+    seq: int
+    tool: str
+    score: float | None
+    allowed: bool
+    signals: tuple[str, ...]
+
+
+class FindingReport(Struct, frozen=True, kw_only=True):
+    """Alarms of one code with one cause: the event `source`. `calls` are the seqs of the events that alarmed."""
+
+    code: str
+    source: int
+    calls: tuple[int, ...]
+
+
+class UnreadableReport(Struct, frozen=True, kw_only=True):
+    """A part of a recording that could not be read; `line` counts from 1, 0 means the file as a whole."""
+
+    file: str
+    line: int
+    reason: str
+
+
+class SessionReport(Struct, frozen=True, kw_only=True):
+    """One session: what it came to, what was seen of it, each call, and all that the detectors said, in order."""
+
+    session_id: str
+    agent_id: str
+    outcome: Outcome
+    action: Action
+    coverage: Coverage
+    calls: tuple[CallReport, ...]
+    signals: tuple[SignalReport, ...]
+    findings: tuple[FindingReport, ...]
+    unreadable: tuple[UnreadableReport, ...]
+
+
+class DetectorReport(Struct, frozen=True, kw_only=True):
+    """What one version of a detector did over all sessions; `blind` counts those that it could not judge."""
+
+    detector: str
+    version: str
+    decides: bool
+    spoke: int
+    failed: int
+    blind: int
+
+
+class Summary(Struct, frozen=True, kw_only=True):
+    """The scan as a whole.
+
+    `complete` is false when it was stopped. `outcomes` counts sessions, every outcome named; `findings` counts
+    findings by code. `unread` counts the parts that could not be read, those inside sessions too; `unreadable` lists
+    those that belong to no session, the first thousand of them. `version` is that of the package.
+    """
+
+    version: str
+    calibration: str | None
+    complete: bool
+    sessions: int
+    events: int
+    calls: int
+    refused: int
+    outcomes: dict[Outcome, int]
+    findings: dict[str, int]
+    detectors: tuple[DetectorReport, ...]
+    unread: int
+    unreadable: tuple[UnreadableReport, ...]
+
+
+class Document(Struct, frozen=True, kw_only=True):
+    """A whole scan."""
+
+    schema: Literal[1] = 1
+    sessions: tuple[SessionReport, ...]
+    summary: Summary
+
+
+def document(items: Iterable[Sighting | Unreadable], run: Run) -> Document:
+    """Return the document of a scan. Sessions stand in the order given.
+
+    >>> document([], Run(version="1.0")).summary.outcomes[Outcome.CLEAN]
+    0
+    """
+    totals = Totals()
+    sessions: list[SessionReport] = []
+    for item in items:
+        totals.add(item)
+        if isinstance(item, Sighting):
+            sessions.append(session_report(item))
+    return Document(sessions=tuple(sessions), summary=summary(totals, run))
+
+
+def session_report(sighting: Sighting) -> SessionReport:
+    """Return what a document says of one session."""
+    return SessionReport(
+        session_id=printable(sighting.session),
+        agent_id=printable(sighting.agent),
+        outcome=sighting.outcome,
+        action=sighting.action,
+        coverage=replace(sighting.coverage, unreadable=len(sighting.unreadable)),
+        calls=tuple([_call(row) for row in sighting.calls]),
+        signals=tuple([_signal(signal, made) for made in sighting.decisions for signal in made.signals]),
+        findings=tuple([_finding(finding) for finding in findings(sighting)]),
+        unreadable=tuple(map(_unreadable, sighting.unreadable)),
+    )
+
+
+def summary(totals: Totals, run: Run) -> Summary:
+    """Return what a document says of the scan as a whole."""
+    return Summary(
+        version=run.version,
+        calibration=run.calibration,
+        complete=run.complete,
+        sessions=totals.sessions,
+        events=totals.events.total(),
+        calls=totals.calls,
+        refused=totals.refused,
+        outcomes={outcome: totals.outcomes[outcome] for outcome in Outcome},
+        findings=dict(sorted(totals.findings.items())),
+        detectors=tuple(
+            [
+                DetectorReport(
+                    detector=watch.detector,
+                    version=watch.version,
+                    decides=watch.decides,
+                    spoke=watch.spoke,
+                    failed=watch.failed,
+                    blind=watch.blind,
+                )
+                for watch in totals.watches
+            ]
+        ),
+        unread=totals.unread,
+        unreadable=tuple(map(_unreadable, totals.unreadable)),
+    )
+
+
+def json_schema() -> dict[str, object]:
+    """Return the JSON Schema (2020-12) of a Document; `$defs` has that of a SessionReport, a line of jsonl."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "theodolite scan --format json",
+        **msgspec.json.schema(Document),
+    }
+
+
+def _call(row: CallRow) -> CallReport:
+    made = row.decision
+    marks = dict.fromkeys(s.code for s in made.signals if s.alarmed or isinstance(s.said, Failure))
+    return CallReport(seq=made.about, tool=printable(row.tool), score=None, allowed=made.allowed, signals=tuple(marks))
+
+
+def _signal(signal: Signal, made: Decision) -> SignalReport:
+    said = signal.said
+    reading = said if isinstance(said, Reading) else None
+    failure = said if isinstance(said, Failure) else None
+    return SignalReport(
+        seq=made.seq,
+        about=made.about,
+        detector=said.detector,
+        version=said.version,
+        code=signal.code,
+        score=reading.score if reading else None,
+        level=signal.level,
+        status=signal.status,
+        ambiguous=signal.ambiguous,
+        finds=signal.finds,
+        calibration=signal.calibration,
+        evidence=tuple(map(_evidence, reading.evidence)) if reading else (),
+        cause=failure.cause if failure else None,
+        detail=printable(failure.detail) if failure else "",
+    )
+
+
+def _evidence(item: Evidence) -> Evidence:
+    return replace(
+        item, path=printable(item.path), expected=printable(item.expected), observed=printable(item.observed)
+    )
+
+
+def _finding(finding: Finding) -> FindingReport:
+    return FindingReport(code=finding.code, source=finding.source, calls=finding.calls)
+
+
+def _unreadable(item: Unreadable) -> UnreadableReport:
+    return UnreadableReport(file=printable(item.file), line=item.line, reason=printable(item.reason))

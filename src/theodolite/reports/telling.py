@@ -1,0 +1,232 @@
+"""One session in words: its timeline, its findings with their evidence, and what went wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from msgspec import Struct
+
+from theodolite.core.policy import Action, Outcome
+from theodolite.core.reader import Unreadable
+from theodolite.core.reading import Evidence, Failure, Reading, Signal, Status
+from theodolite.reports.escaping import inert
+from theodolite.reports.findings import Alarm, Finding, findings
+from theodolite.reports.layout import Block, Heading, Paragraph, Span, Style, Table
+from theodolite.reports.pages import page
+from theodolite.runtime.replay import Sighting
+
+__all__ = ("place", "session_blocks")
+
+# What a person reads before giving up; the JSON forms have all of it.
+ROWS, FINDINGS, CALLS, PASSAGES, PIECES, FAILURES = 100, 20, 10, 3, 8, 10
+# A timeline of so many rows is shown whole; of a longer one, this many quiet rows around each that is not.
+WHOLE, CONTEXT = 12, 2
+# The longest that a name, a path, a quotation may be. A redacted quotation has at most 240 characters.
+NAME, PATH, QUOTE = 60, 80, 400
+
+_TITLES = {
+    Outcome.FINDING: Span("Finding in session ", Style.BAD),
+    Outcome.FAILED: Span("Failure in session ", Style.WARN),
+    Outcome.NOT_ENOUGH_EVIDENCE: Span("Not enough evidence in session ", Style.WARN),
+    Outcome.CLEAN: Span("Nothing found in session ", Style.GOOD),
+}
+
+_SURE = {
+    Status.EXACT: "certain: a published contract was broken",
+    Status.CALIBRATED: "the threshold was calibrated on sessions of this agent and model",
+    Status.REFERENCE: "the threshold is a reference, fitted on public sessions of other agents",
+    Status.UNCALIBRATED: "the threshold is an estimate that nobody has measured",
+    Status.STALE: "the threshold was calibrated for another version, agent or model",
+}
+
+
+class _Row(Struct):
+    """An event of the timeline: a call, or what was said of something else."""
+
+    about: int
+    tool: str | None
+    allowed: bool
+    marks: list[Signal]
+
+    @property
+    def quiet(self) -> bool:
+        return self.allowed and not self.marks
+
+
+def session_blocks(sighting: Sighting) -> Iterator[Block]:
+    """Yield what there is to say of a session with a finding or a failure."""
+    yield Heading((_TITLES[sighting.outcome], *_name(sighting), *_asked(sighting.action)))
+    rows = _rows(sighting)
+    if not all(row.quiet for row in rows):
+        yield _timeline(rows)
+    tools = {row.about: row.tool for row in rows}
+    found = findings(sighting)
+    for number, finding in enumerate(found[:FINDINGS], 1):
+        yield from _finding(number, finding, tools)
+    if len(found) > FINDINGS:
+        yield Paragraph((Span(f"... and {len(found) - FINDINGS} more findings in this session", Style.QUIET),))
+    yield from _failures(sighting)
+    yield from _limited((_unreadable(item) for item in sighting.unreadable), FAILURES, "parts that could not be read")
+
+
+def place(item: Unreadable) -> str:
+    """Return where an unreadable part stands."""
+    where = f"{item.file}:{item.line}" if item.line else item.file
+    return f"{where}: " if where else ""
+
+
+def _name(sighting: Sighting) -> tuple[Span, ...]:
+    agent = f" (agent {inert(sighting.agent, NAME)})" if sighting.agent else ""
+    return Span(inert(sighting.session, QUOTE), Style.STRONG), Span(agent)
+
+
+def _asked(action: Action) -> tuple[Span, ...]:
+    return () if action is Action.LOG_ONLY else (Span(f", asks for {action.replace('_', ' ')}", Style.BAD),)
+
+
+def _rows(sighting: Sighting) -> list[_Row]:
+    rows = {row.decision.about: _Row(row.decision.about, row.tool, row.decision.allowed, []) for row in sighting.calls}
+    for decision in sighting.decisions:
+        marks = [signal for signal in decision.signals if signal.alarmed or isinstance(signal.said, Failure)]
+        if marks:
+            row = rows.setdefault(decision.about, _Row(decision.about, None, allowed=True, marks=[]))
+            row.marks.extend(marks)
+    return sorted(rows.values(), key=lambda row: row.about)
+
+
+def _timeline(rows: Sequence[_Row]) -> Table:
+    near = {n for m, row in enumerate(rows) if not row.quiet for n in range(m - CONTEXT, m + CONTEXT + 1)}
+    cells: list[tuple[Span, ...]] = []
+    skipped = 0
+    for n, row in enumerate(rows):
+        if (n in near or len(rows) <= WHOLE) and len(cells) < ROWS:
+            cells += _skipped(skipped)
+            cells.append(_cells(row))
+            skipped = 0
+        else:
+            skipped += 1
+    return Table(("event", "call", "", "said"), (*cells, *_skipped(skipped)))
+
+
+def _skipped(count: int) -> list[tuple[Span, ...]]:
+    return [(Span("..."), Span(f"{count:,} more", Style.QUIET), Span(""), Span(""))] if count else []
+
+
+def _cells(row: _Row) -> tuple[Span, ...]:
+    tool = Span("-", Style.QUIET) if row.tool is None else Span(inert(row.tool, NAME) or "(no name)")
+    allowed = Span("allowed" if row.allowed else "REFUSED", Style.PLAIN if row.allowed else Style.BAD)
+    said = ", ".join(dict.fromkeys(map(_mark, row.marks)))
+    style = Style.BAD if any(mark.alarmed and mark.finds for mark in row.marks) else Style.WARN
+    return Span(str(row.about)), tool, Span("") if row.tool is None else allowed, Span(said, style)
+
+
+def _mark(signal: Signal) -> str:
+    said = signal.said
+    if isinstance(said, Failure):
+        return f"{signal.code}: {said.cause.replace('_', ' ')}"
+    word = "ALARM" if signal.finds or signal.acts else "noted"
+    return f"{word} {signal.code} {said.score:.2f}"
+
+
+def _finding(number: int, finding: Finding, tools: dict[int, str | None]) -> Iterator[Block]:
+    known = page(finding.code)
+    meaning = f" {known.meaning}" if known else ""
+    yield Paragraph((Span(f"{number}. "), Span(f"{finding.code}:", Style.BAD), Span(meaning)), hang=3)
+    calls = [_call(seq, tools) for seq in finding.calls[:CALLS]]
+    more = f" and {len(finding.calls) - CALLS} more" if len(finding.calls) > CALLS else ""
+    yield _line("calls", Span(", ".join(calls) + more))
+    yield from _evidence(finding, tools)
+    yield _line("how sure", Span(_sure(finding.worst.signal)))
+    if known:
+        yield _line("more", Span(f"theodolite explain {finding.code}"))
+
+
+def _line(label: str, *spans: Span) -> Paragraph:
+    return Paragraph((Span(f"{label + ':':<10}", Style.QUIET), *spans), indent=5, hang=10)
+
+
+def _call(seq: int, tools: dict[int, str | None]) -> str:
+    tool = tools.get(seq)
+    return f"{inert(tool, NAME)} (event {seq})" if tool else f"event {seq}"
+
+
+def _evidence(finding: Finding, tools: dict[int, str | None]) -> Iterator[Block]:
+    """Yield the passages, then what was taken from them, then any other evidence; equal pieces once."""
+    passages: dict[tuple[Span, ...], None] = {}
+    taken: dict[tuple[int, int | None], list[str]] = {}
+    other: dict[tuple[Span, ...], None] = {}
+    for alarm in finding.alarms:
+        said = alarm.signal.said
+        for item in said.evidence if isinstance(said, Reading) else ():
+            if item.kind == "margin.passage":
+                passages[_passage(item, alarm)] = None
+            elif item.kind == "margin.argument":
+                source = next((seq for seq in item.seqs if seq != alarm.about), None)
+                taken.setdefault((alarm.about, source), []).append(inert(item.path, PATH))
+            else:
+                other[_other(item)] = None
+    yield from _limited((_line("passage", *spans) for spans in passages), PASSAGES, "passages", indent=5)
+    lines = (_line("taken", *_taken(paths, about, source, tools)) for (about, source), paths in taken.items())
+    yield from _limited(lines, CALLS, "calls", indent=5)
+    yield from _limited((_line("evidence", *spans) for spans in other), PIECES, "pieces of evidence", indent=5)
+
+
+def _passage(item: Evidence, alarm: Alarm) -> tuple[Span, ...]:
+    source = next((seq for seq in item.seqs if seq != alarm.about), None)
+    if source is None:
+        return (Span("none: nothing that was read explains the call, and the request does not either"),)
+    if not item.observed:
+        return Span(f"event {source}: "), Span("its text was no longer held when the call came", Style.QUIET)
+    return Span(f"event {source} says "), Span(f'"{inert(item.observed, QUOTE)}"', Style.QUOTED)
+
+
+def _taken(paths: list[str], about: int, source: int | None, tools: dict[int, str | None]) -> tuple[Span, ...]:
+    noun = "arguments" if len(paths) > 1 else "argument"
+    origin = "untrusted text" if source is None else f"event {source}"
+    return (Span(f"{noun} {', '.join(paths)} of {_call(about, tools)}, from {origin}"),)
+
+
+def _other(item: Evidence) -> tuple[Span, ...]:
+    spans = [Span(", ".join([item.kind, *(f"event {seq}" for seq in item.seqs[:CALLS])]))]
+    spans += [Span(f", at {inert(item.path, PATH)}")] * bool(item.path)
+    for label, text in (("expected", item.expected), ("observed", item.observed)):
+        if text:
+            spans += [Span(f", {label} "), Span(f'"{inert(text, QUOTE)}"', Style.QUOTED)]
+    return tuple(spans)
+
+
+def _sure(signal: Signal) -> str:
+    said = signal.said
+    score = f"score {said.score:.2f}" if isinstance(said, Reading) else "no score"
+    near = "; so near to the threshold that it may be chance" if signal.ambiguous else ""
+    graded = f" ({inert(signal.calibration, NAME)})" if signal.calibration else ""
+    return f"{score}, {signal.level}, {signal.status}: {_SURE[signal.status]}{graded}{near}"
+
+
+def _failures(sighting: Sighting) -> Iterator[Block]:
+    said: dict[Failure, int] = {}
+    for decision in sighting.decisions:
+        for signal in decision.signals:
+            if isinstance(signal.said, Failure):
+                said.setdefault(signal.said, decision.about)
+    yield from _limited((_failure(failure, about) for failure, about in said.items()), FAILURES, "failures")
+
+
+def _failure(failure: Failure, about: int) -> Paragraph:
+    detail = f": {inert(failure.detail, QUOTE)}" if failure.detail else ""
+    what = f"{inert(failure.detector, NAME)} could not judge event {about} ({failure.cause.replace('_', ' ')}){detail}"
+    return Paragraph((Span(what, Style.WARN),))
+
+
+def _unreadable(item: Unreadable) -> Paragraph:
+    return Paragraph((Span(f"not read: {inert(place(item), QUOTE)}{inert(item.reason, QUOTE)}", Style.WARN),))
+
+
+def _limited(blocks: Iterable[Block], limit: int, what: str, indent: int = 2) -> Iterator[Block]:
+    """Yield at most `limit` blocks, and how many more there are."""
+    count = 0
+    for count, block in enumerate(blocks, 1):
+        if count <= limit:
+            yield block
+    if count > limit:
+        yield Paragraph((Span(f"... and {count - limit} more {what}: --format json has all", Style.QUIET),), indent)

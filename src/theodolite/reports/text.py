@@ -1,0 +1,176 @@
+"""The report for a person: what could be seen, what was found and why, what could not be judged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from theodolite.core.event import HOST_EVENTS
+from theodolite.core.policy import Outcome
+from theodolite.core.reader import Unreadable
+from theodolite.reports.escaping import inert
+from theodolite.reports.layout import Block, Heading, Paragraph, Span, Style, Table
+from theodolite.reports.telling import NAME, QUOTE, place, session_blocks
+from theodolite.reports.totals import Run, Totals, Watch
+from theodolite.runtime.replay import Sighting
+
+__all__ = ("TextReport", "tally")
+
+_OUTCOMES = {
+    Outcome.FINDING: Span("with a finding", Style.BAD),
+    Outcome.FAILED: Span("failed", Style.WARN),
+    Outcome.NOT_ENOUGH_EVIDENCE: Span("without enough evidence", Style.WARN),
+    Outcome.CLEAN: Span("clean", Style.GOOD),
+}
+
+# Sessions that have a line each; of more, only their number is given.
+LINES = 20
+# Parts outside of any session that are listed.
+PARTS = 50
+
+
+class TextReport:
+    """Tells it all at the end, since what could be seen comes first. Of a quiet session it keeps one line.
+
+    `show` takes the blocks of the report in order and writes them somewhere.
+    """
+
+    def __init__(self, show: Callable[[Iterable[Block]], None]) -> None:
+        self._show = show
+        self._told: list[Block] = []
+        self._lines: dict[Outcome, list[Block]] = {Outcome.CLEAN: [], Outcome.NOT_ENOUGH_EVIDENCE: []}
+
+    def add(self, item: Sighting | Unreadable) -> None:
+        """Take a session."""
+        if isinstance(item, Unreadable):
+            return
+        lines = self._lines.get(item.outcome)
+        if lines is None:
+            self._told.extend(session_blocks(item))
+        elif len(lines) <= LINES:
+            lines.append(_line(item))
+
+    def end(self, totals: Totals, run: Run) -> None:
+        """Write the report."""
+        self._show(self._blocks(totals, run))
+
+    def _blocks(self, totals: Totals, run: Run) -> Iterator[Block]:
+        yield from _opening(totals, run)
+        yield from _seen(totals)
+        yield from _unseen(totals)
+        if totals.watches:
+            yield Heading((Span("Who looked", Style.STRONG),))
+            yield _watches(totals.watches)
+        yield from self._told
+        yield from self._quiet("Clean sessions", Outcome.CLEAN, totals)
+        yield from self._quiet("Sessions without enough evidence", Outcome.NOT_ENOUGH_EVIDENCE, totals)
+        yield from _unjudged(totals)
+        yield Heading((Span("Summary", Style.STRONG),))
+        yield Paragraph(tally(totals), hang=0)
+        yield Paragraph((Span("Clean means that nobody who could look alarmed, no more.", Style.QUIET),), hang=0)
+
+    def _quiet(self, title: str, outcome: Outcome, totals: Totals) -> Iterator[Block]:
+        count = totals.outcomes[outcome]
+        if count:
+            yield Heading((Span(f"{title}: {count:,}", Style.STRONG),))
+            if count <= LINES:
+                yield from self._lines[outcome]
+
+
+def tally(totals: Totals) -> tuple[Span, ...]:
+    """Return in one line what a scan came to."""
+    spans = [Span(_count(totals.sessions, "session"))]
+    for outcome in Outcome:
+        count = totals.outcomes[outcome]
+        if count:
+            said, style = _OUTCOMES[outcome]
+            spans += [Span(": " if len(spans) == 1 else ", "), Span(f"{count:,} {said}", style)]
+    spans.append(Span("."))
+    if totals.findings:
+        spans.append(Span(f" Findings: {_listed(totals.findings)}."))
+    if totals.refused:
+        spans.append(Span(f" Calls refused: {totals.refused:,} of {totals.calls:,}."))
+    if totals.unread:
+        spans.append(Span(f" {_count(totals.unread, 'part')} could not be read.", Style.WARN))
+    return tuple(spans)
+
+
+def _opening(totals: Totals, run: Run) -> Iterator[Block]:
+    events = _count(totals.events.total(), "event")
+    title = f"theodolite {run.version}: {_count(totals.sessions, 'session')}, {events}"
+    yield Heading((Span(title, Style.STRONG),))
+    graded = f"by the calibration {inert(run.calibration, NAME)}" if run.calibration else "by the shipped thresholds"
+    yield Paragraph((Span(f"Graded {graded}.", Style.QUIET),))
+    if not run.complete:
+        yield Paragraph((Span("The scan was stopped: this is what was judged until then.", Style.WARN),))
+
+
+def _seen(totals: Totals) -> Iterator[Block]:
+    yield Heading((Span("What could be seen", Style.STRONG),))
+    yield Paragraph((Span("events:    ", Style.QUIET), Span(_listed(totals.events) or "none")), hang=11)
+    yield Paragraph((Span("channels:  ", Style.QUIET), Span(_listed(totals.channels) or "none")), hang=11)
+
+
+def _unseen(totals: Totals) -> Iterator[Block]:
+    yield Heading((Span("What could not be seen", Style.STRONG),))
+    never = sorted(kind.__name__ for kind in HOST_EVENTS if kind.__name__ not in totals.events)
+    if never:
+        yield Paragraph((Span("never came:  ", Style.QUIET), Span(", ".join(never))), hang=13)
+    for field, count in sorted(totals.unset.items()):
+        of = totals.events[field.partition(".")[0]]
+        yield Paragraph((Span("not shown:   ", Style.QUIET), Span(f"{field} in {count:,} of {of:,}", Style.WARN)))
+    if totals.unread:
+        unread = f"{_count(totals.unread, 'part')} of the recordings"
+        yield Paragraph((Span("not read:    ", Style.QUIET), Span(unread, Style.WARN)))
+    if not (never or totals.unset or totals.unread):
+        yield Paragraph((Span("nothing: every kind of event came, with all its fields"),))
+
+
+def _watches(watches: Iterable[Watch]) -> Table:
+    rows = [
+        (
+            Span(inert(watch.detector, NAME)),
+            Span(inert(watch.version, NAME)),
+            Span("yes" if watch.decides else "no"),
+            Span(f"{watch.spoke:,}"),
+            Span(f"{watch.failed:,}", Style.WARN if watch.failed else Style.PLAIN),
+            Span(_count(watch.blind, "session"), Style.WARN if watch.blind else Style.PLAIN),
+        )
+        for watch in watches
+    ]
+    return Table(("detector", "version", "decides", "answers", "failures", "could not judge"), tuple(rows))
+
+
+def _unjudged(totals: Totals) -> Iterator[Block]:
+    blind = [watch for watch in totals.watches if watch.blind]
+    if not (blind or totals.troubles or totals.unreadable):
+        return
+    yield Heading((Span("What could not be judged", Style.STRONG),))
+    for watch in blind:
+        what = f"{inert(watch.detector, NAME)} could not judge {_count(watch.blind, 'session')}"
+        gaps = ", ".join(f"{name} in {count:,}" for name, count in sorted(watch.missing.items()))
+        missing = f"; of what it reads there never came {gaps}" if gaps else ""
+        yield Paragraph((Span(what + missing, Style.WARN if watch.decides else Style.PLAIN),))
+    for trouble in totals.troubles:
+        times = f"{inert(trouble.detector, NAME)} ({trouble.cause.replace('_', ' ')}) {_count(trouble.times, 'time')}"
+        first = f", first in {inert(trouble.session, NAME)}: {inert(trouble.detail, QUOTE)}"
+        yield Paragraph((Span(times, Style.WARN), Span(first)))
+    for part in totals.unreadable[:PARTS]:
+        yield Paragraph((Span(inert(place(part), QUOTE), Style.STRONG), Span(inert(part.reason, QUOTE))))
+    inside = totals.unread - len(totals.unreadable)
+    if inside > 0 or len(totals.unreadable) > PARTS:
+        more = totals.unread - min(PARTS, len(totals.unreadable))
+        yield Paragraph((Span(f"{_count(more, 'more part')}: see the sessions, or --format json", Style.QUIET),))
+
+
+def _line(item: Sighting) -> Paragraph:
+    seen = f"{_count(len(item.calls), 'call')}, {_count(sum(item.coverage.events.values()), 'event')}"
+    blind = f"; could not judge: {', '.join(map(inert, item.coverage.blind))}" if item.coverage.blind else ""
+    return Paragraph((Span(inert(item.session, QUOTE)), Span(f"  {seen}{blind}", Style.QUIET)))
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count:,}" for name, count in sorted(counts.items(), key=lambda item: -item[1]))
+
+
+def _count(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -1,0 +1,232 @@
+"""Records in a SQLite file, through SQLAlchemy Core.
+
+`schema` has the tables and opens the file, `rows` reads it, `commit` writes groups to it, `backlog` is the queue before
+it. Importing this package imports SQLAlchemy.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import Final, Self
+
+from sqlalchemy import Engine, update
+
+from theodolite.core.errors import StoreError
+from theodolite.core.store import Entry, Head, Record, Registry, seal_record
+from theodolite.stores.sqlite.backlog import Backlog
+from theodolite.stores.sqlite.commit import Committer
+from theodolite.stores.sqlite.rows import Filter, head_of, heads, records, registry
+from theodolite.stores.sqlite.schema import RECORDS, begin, faults, locate, open_engine
+
+__all__ = ("SQLiteStore",)
+
+# 128 bits: a salt has to be guessed before an erased payload can be.
+_SALT_BYTES: Final = 16
+
+# What a sealed record takes in memory beside its payload, session and codes.
+_RECORD_BYTES: Final = 1024
+
+# Half of SQLite's own limit for a row, which a group that is too large would meet again at every attempt.
+_LARGEST: Final = 500_000_000
+
+# Seconds until a group that failed is tried again where nobody asks for it.
+_RETRY: Final = 1.0
+
+
+class SQLiteStore:
+    """A store in one local SQLite file (WAL), written behind by one thread, in groups.
+
+    Durable is what `append(durable=True)` or `flush` acknowledged: it is synced to the disk (`synchronous = FULL`), so
+    that it survives kill -9 and a loss of power, as far as the disk keeps its word. The rest follows within `linger`
+    seconds and may be lost with the process. `room` bounds the bytes that wait: then `append` waits as well.
+
+    A commit that fails (disk full, file locked for longer than `patience` seconds, I/O error) is a StoreError to all
+    who wait for it and to the next append that does not wait, which takes nothing. What had been taken stays in memory,
+    in its place in the chain, and is tried again: when somebody waits, after a StoreError, and every second. So a
+    durable append that raises is to be left alone; an append that does not wait may be repeated.
+
+    Several processes may write to one file, but each session has one writer: the second is a StoreError to whoever
+    commits later, what he had not written is refused, and he is told again at `flush`. A head or registry that is not
+    as it was sealed is a StoreError too, so that no tampering is sealed over. `key` seals heads and the registry.
+
+    `read` holds one snapshot of the file until it is exhausted or closed; it blocks nobody, but the WAL cannot shrink
+    meanwhile. `erase` rewrites the whole file. Reads flush first.
+
+    The path is taken literally; the file is made with mode 0600 unless `create` is False. Not usable in a forked child.
+    A store that was never closed is closed, as far as that goes, when it is collected or the interpreter ends.
+
+    >>> import tempfile
+    >>> from msgspec import Raw
+    >>> from theodolite.core.store import Kind, verify
+    >>> entry = Entry(session="s-1", at=0.0, kind=Kind.DECISION, payload=Raw(b"{}"), codes=("payload.type",))
+    >>> with tempfile.TemporaryDirectory() as place, SQLiteStore(f"{place}/records.db", key=bytes(32)) as store:
+    ...     record = store.append(entry, durable=True)
+    ...     list(store.read(code="payload.type")) == [record], verify(store, bytes(32)).intact
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        key: bytes | None = None,
+        salts: Callable[[], str] | None = None,
+        create: bool = True,
+        patience: float = 5.0,
+        linger: float = 0.05,
+        room: int = 16 * 1024 * 1024,
+    ) -> None:
+        if key == b"":
+            raise StoreError("the key is empty: give at least 32 random bytes, or None to keep an unsealed store")
+        self._file = locate(path, create=create)
+        self._engine = open_engine(self._file, patience=patience)
+        self._salts = _salt if salts is None else salts
+        self._backlog = Backlog(room=room, linger=linger, retry=_RETRY)
+        self._committer = Committer(self._engine, self._file, key)
+        self._process = os.getpid()
+        # The thread must not keep the store alive, or nobody would ever see that it was forgotten.
+        thread = threading.Thread(
+            target=self._backlog.work, args=(self._committer.commit,), name="theodolite-store", daemon=True
+        )
+        self._close = weakref.finalize(
+            self, _close, self._process, self._engine, self._backlog, self._committer, thread
+        )
+        thread.start()
+
+    def append(self, entry: Entry, *, durable: bool = False) -> Record:
+        """Seal an entry and queue it, or with `durable` wait until it is on the disk. Raises StoreError.
+
+        Costs sealing (two SHA-256) and a lock; the first entry of a session also a few indexed reads.
+        """
+        self._check_usable()
+        size = _RECORD_BYTES + len(bytes(entry.payload)) + len(entry.session) + sum(map(len, entry.codes))
+        if size > _LARGEST:
+            raise StoreError(f"store {self._file}: an entry of {size} bytes is more than a row can hold: cut it")
+        salt = self._salts()
+        with self._backlog.lock:
+            self._backlog.admit(size, waits=durable)
+            chain = self._committer.chain(entry.session)
+            record = seal_record(entry, n=chain.n + 1, previous=chain.hash, salt=salt)
+            chain.n, chain.hash = record.n, record.hash
+            self._backlog.put(record, size)
+            if durable:
+                self._backlog.wait()
+                self._committer.check(entry.session)
+        return record
+
+    def read(
+        self,
+        *,
+        session: str | None = None,
+        since: float | None = None,
+        until: float | None = None,
+        code: str | None = None,
+    ) -> Iterator[Record]:
+        """Yield the records that fit, by session and n, `since` and `until` included. Raises StoreError.
+
+        A few hundred are held at once. What is appended after the first was asked for is not among them.
+        """
+        self.flush()
+        return self._records(Filter(session=session, since=since, until=until, code=code))
+
+    def _records(self, wanted: Filter) -> Iterator[Record]:
+        with faults(self._file), self._engine.connect() as connection:
+            yield from records(connection, wanted)
+
+    def head(self, session: str) -> Head | None:
+        """Return the head of a session, or None when nothing was kept of it. Raises StoreError."""
+        self.flush()
+        with faults(self._file), self._engine.connect() as connection:
+            return head_of(connection, session)
+
+    def heads(self) -> Iterator[Head]:
+        """Yield the heads of all sessions by position. Raises StoreError."""
+        self.flush()
+        return self._heads()
+
+    def _heads(self) -> Iterator[Head]:
+        with faults(self._file), self._engine.connect() as connection:
+            yield from heads(connection)
+
+    def registry(self) -> Registry | None:
+        """Return the registry of sessions, or None when nothing was kept. Raises StoreError."""
+        self.flush()
+        with faults(self._file), self._engine.connect() as connection:
+            return registry(connection)
+
+    def flush(self) -> None:
+        """Return when all that was appended before is on the disk.
+
+        Raises StoreError when it cannot be written now, or, once, when records were refused since the last call.
+        """
+        self._check_usable()
+        with self._backlog.lock:
+            self._backlog.wait()
+            self._committer.check_all()
+
+    def erase(self, session: str) -> int:
+        """Take away the payloads of a session for good and return how many; its chain stays. Raises StoreError.
+
+        The file is then rewritten (VACUUM) and its WAL cut, so that no byte of them is left in either: this takes as
+        long as copying the file, and needs as much space again. Where that part fails the payloads can no longer be
+        read, but bytes of them may be left: erase again.
+        """
+        self.flush()
+        full = RECORDS.c.payload.is_not(None) | RECORDS.c.salt.is_not(None)
+        with self._committer.writing, faults(self._file), self._engine.connect() as connection:
+            begin(connection)
+            emptied = connection.execute(
+                update(RECORDS).where(RECORDS.c.session == session, full).values(payload=None, salt=None)
+            ).rowcount
+            connection.commit()
+            connection.exec_driver_sql("VACUUM")
+            blocked = connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()[0]
+        if blocked:
+            raise StoreError(
+                f"store {self._file}: {emptied} payloads are erased, but a reader keeps older pages in the WAL: end "
+                "every read of this file and erase again"
+            )
+        return emptied
+
+    def close(self) -> None:
+        """Flush, stop the thread and let go of the file, also where flushing fails. Raises StoreError."""
+        if self._close.alive:
+            self._check_usable()
+            self._close()
+
+    def _check_usable(self) -> None:
+        if os.getpid() != self._process:
+            raise StoreError(f"store {self._file} was opened in another process: open it in this one, after the fork")
+        if not self._close.alive:
+            raise StoreError(f"store {self._file} is closed: open it again")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _close(process: int, engine: Engine, backlog: Backlog, committer: Committer, thread: threading.Thread) -> None:
+    if os.getpid() != process:
+        return
+    try:
+        with backlog.lock:
+            backlog.wait()
+            committer.check_all()
+    except StoreError as error:
+        raise StoreError(f"{error}; the store was closed, and {backlog.left} records are not kept") from error
+    finally:
+        backlog.stop()
+        thread.join()
+        engine.dispose()  # SQLite checkpoints and removes the WAL when the last connection to the file is closed
+
+
+def _salt() -> str:
+    return os.urandom(_SALT_BYTES).hex()

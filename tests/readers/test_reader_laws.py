@@ -1,0 +1,247 @@
+"""What every reader obeys, on whole files, cut ones, damaged ones, hostile ones and huge ones."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+from collections.abc import Callable, Iterator
+from io import BytesIO
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from theodolite.core.event import (
+    HOST_EVENTS,
+    AnyEvent,
+    GoalStated,
+    ProbeRequested,
+    SessionEnded,
+    ToolCallProposed,
+    ToolResultObserved,
+    TurnEnded,
+    encode_event,
+)
+from theodolite.core.reader import Reader, Recorded, Unreadable
+from theodolite.core.recording import HEADER, encode_line
+from theodolite.readers.jsonl import EventLines
+from theodolite.readers.labelled import LabelledSessions
+from theodolite.readers.openai_chat import OpenAIChat
+
+KEY = b"the operator's key"
+SECRET = "hunter2-7f3a"
+
+
+class Sample(NamedTuple):
+    """A recording in one form, with a secret in every place that takes text."""
+
+    reader: Reader
+    data: bytes
+
+
+def messages() -> list[dict[str, object]]:
+    return [
+        {"role": "system", "content": f"{SECRET} é"},
+        {"role": "user", "content": [{"type": "text", "text": SECRET}, {"type": "image_url", "image_url": SECRET}]},
+        {
+            "role": "assistant",
+            "content": SECRET,
+            "tool_calls": [
+                {"id": SECRET, "function": {"name": SECRET, "arguments": json.dumps({SECRET: [SECRET]})}},
+                {"id": "c-2", "function": {"name": "b", "arguments": {SECRET: 1.5}}},
+            ],
+        },
+        {"role": "tool", "tool_call_id": SECRET, "content": SECRET},
+        {"role": "assistant", "content": None, "refusal": SECRET},
+        {"role": "user", "content": SECRET},
+    ]
+
+
+def record() -> dict[str, object]:
+    tool = {"type": "function", "function": {"name": SECRET, "parameters": {SECRET: {"type": SECRET}}}}
+    return {"id": SECRET, "model": SECRET, "temperature": 0.5, "tools": [tool], "messages": messages()}
+
+
+def labelled(session: str) -> dict[str, object]:
+    steps: list[dict[str, object]] = [
+        {"turn": 0, "role": "assistant", "tool": SECRET, "args": {SECRET: SECRET}, "text": SECRET},
+        {"turn": 0, "role": "tool", "tool": SECRET, "text": SECRET, "error": SECRET},
+        {"turn": 1, "role": "assistant", "text": SECRET},
+    ]
+    return {"session_id": session, "model": SECRET, "suite": SECRET, "kind": "clean", "goal": SECRET, "events": steps}
+
+
+def own_lines() -> bytes:
+    events: list[AnyEvent] = [
+        GoalStated(session="s-1", text=SECRET),
+        ToolCallProposed(session="s-1", tool=SECRET, arguments={SECRET: [SECRET, 1, None]}, call=SECRET),
+        GoalStated(session="s-2", text="é"),
+        ProbeRequested(session="s-1", reason=SECRET),
+        ToolResultObserved(session="s-1", tool=SECRET, text=SECRET, error=True),
+        SessionEnded(session="s-1"),
+        TurnEnded(session="s-2"),
+    ]
+    return HEADER + b"".join(encode_line(event, KEY) for event in events)
+
+
+def as_lines(*values: object) -> bytes:
+    return b"".join(json.dumps(value, ensure_ascii=False).encode() + b"\n" for value in values)
+
+
+SAMPLES = {
+    "own": Sample(EventLines(KEY), own_lines()),
+    "chat list": Sample(OpenAIChat(), as_lines(messages())),
+    "chat list over lines": Sample(OpenAIChat(), json.dumps(messages(), indent=1).encode()),
+    "chat object": Sample(OpenAIChat(), json.dumps(record(), indent=1).encode()),
+    "chat lines": Sample(OpenAIChat(), as_lines(record(), messages(), record())),
+    "labelled": Sample(LabelledSessions(), as_lines(labelled("s-1"), labelled("s-2"))),
+}
+every_sample = pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES)
+
+
+def read(reader: Reader, data: bytes) -> list[Recorded]:
+    return list(reader.read(BytesIO(data), "f.jsonl"))
+
+
+def events(found: list[Recorded]) -> list[AnyEvent]:
+    return [item for item in found if not isinstance(item, Unreadable)]
+
+
+def check(found: list[Recorded], lines: int) -> None:
+    """Assert what holds of anything that a reader yields, whatever it was given."""
+    under: set[str] = set()
+    for item in found:
+        if isinstance(item, Unreadable):
+            assert item.file == "f.jsonl"
+            assert 0 <= item.line <= lines
+            assert item.reason
+            assert SECRET not in item.reason
+        else:
+            encode_event(item)
+            assert item.session
+            assert type(item) in HOST_EVENTS or isinstance(item, ProbeRequested)
+            if isinstance(item, SessionEnded):
+                under.discard(item.session)
+            else:
+                under.add(item.session)
+    assert not under, "a session was not ended"
+
+
+@every_sample
+def test_a_whole_file_is_read_without_a_fault_and_only_its_reader_claims_it(sample: Sample) -> None:
+    found = read(sample.reader, sample.data)
+    check(found, sample.data.count(b"\n") + 1)
+    assert not [item for item in found if isinstance(item, Unreadable)]
+    assert [other.reader.name for other in SAMPLES.values() if other.reader.detects(sample.data)] == [
+        other.reader.name for other in SAMPLES.values() if other.reader.name == sample.reader.name
+    ]
+
+
+@every_sample
+def test_reading_twice_gives_the_same(sample: Sample) -> None:
+    assert read(sample.reader, sample.data) == read(sample.reader, sample.data)
+
+
+@every_sample
+def test_a_file_cut_at_any_byte_gives_a_prefix_of_its_events(sample: Sample) -> None:
+    whole = events(read(sample.reader, sample.data))
+    lines = sample.data.count(b"\n") + 1
+    for cut in range(len(sample.data)):
+        found = read(sample.reader, sample.data[:cut])
+        check(found, lines)
+        told = events(found)
+        # What was open when the file ended is closed: that end is not the recording's.
+        while told and isinstance(told[-1], TurnEnded | SessionEnded):
+            told.pop()
+        assert told == whole[: len(told)]
+        assert sum(isinstance(item, Unreadable) for item in found) <= 1
+
+
+@every_sample
+@given(data=st.data())
+def test_a_damaged_file_raises_nothing_and_no_reason_quotes_it(sample: Sample, data: st.DataObject) -> None:
+    damaged = bytearray(sample.data)
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, len(damaged)))
+        junk = st.sampled_from(
+            [b"", b'"', b"\\", b"[", b"]", b"{", b"}", b",", b"\n", b"0", b"\xff", b"\\ud800", b"null"]
+        )
+        damaged[at : at + data.draw(st.integers(0, 3))] = data.draw(junk | st.binary(max_size=4))
+    for other in (EventLines(), OpenAIChat(), LabelledSessions(), sample.reader):
+        check(read(other, bytes(damaged)), damaged.count(b"\n") + 1)
+        other.detects(bytes(damaged))
+
+
+CHAT = ("role", "content", "messages", "type", "text", "tool_calls", "function", "name", "arguments", "tools")
+OWN = ("event", "theodolite", "version", "session", "seal", "channel")
+LABELED = ("session_id", "goal", "events", "turn", "args", "tool", "error", "model")
+WORDS = ("user", "assistant", "tool", "system", "text", "GoalStated", "Cleared", "events")
+atoms = st.none() | st.booleans() | st.floats() | st.integers() | st.text(st.characters(), max_size=5)
+json_values: st.SearchStrategy[object] = st.recursive(
+    atoms | st.sampled_from(WORDS),
+    lambda below: (
+        st.lists(below, max_size=3) | st.dictionaries(st.sampled_from((*CHAT, *OWN, *LABELED)), below, max_size=5)
+    ),
+    max_leaves=30,
+)
+
+
+@pytest.mark.parametrize("reader", [EventLines(KEY), OpenAIChat(), LabelledSessions()], ids=lambda reader: reader.name)
+@given(st.lists(json_values | st.binary(max_size=30), max_size=4))
+def test_arbitrary_content_raises_nothing(reader: Reader, values: list[object]) -> None:
+    data = b"\n".join(value if isinstance(value, bytes) else json.dumps(value).encode() for value in values)
+    check(read(reader, data), data.count(b"\n") + 1)
+    check(read(reader, HEADER + data), data.count(b"\n") + 2)
+    reader.detects(data)
+
+
+EVENTS = 100_000
+TEXT = "x" * 100
+
+
+def many_own_events() -> Iterator[bytes]:
+    yield HEADER
+    for number in range(EVENTS):
+        yield encode_line(ToolResultObserved(session=f"s-{number % 7}", tool="t", text=TEXT), None)
+
+
+def many_messages() -> Iterator[bytes]:
+    yield b'[{"role": "user", "content": "go"}'
+    for number in range(EVENTS // 4):
+        call = {"id": f"c-{number}", "function": {"name": "t", "arguments": '{"a": 1}'}}
+        for message in (
+            {"role": "assistant", "content": TEXT, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": f"c-{number}", "content": TEXT},
+        ):
+            yield b", " + json.dumps(message).encode()
+    yield b"]"
+
+
+def many_sessions() -> Iterator[bytes]:
+    for number in range(EVENTS // 12):
+        yield as_lines(labelled(f"s-{number}"))
+
+
+@pytest.mark.parametrize(
+    ("reader", "parts"),
+    [(EventLines(), many_own_events), (OpenAIChat(), many_messages), (LabelledSessions(), many_sessions)],
+    ids=["own", "chat list", "labelled"],
+)
+def test_a_file_of_100_000_events_is_read_in_little_memory(
+    reader: Reader, parts: Callable[[], Iterator[bytes]], tmp_path: Path
+) -> None:
+    path = tmp_path / "many.jsonl"
+    with path.open("wb") as out:
+        out.writelines(parts())
+    with path.open("rb") as stream:
+        tracemalloc.start()
+        try:
+            count = sum(not isinstance(item, Unreadable) for item in reader.read(stream, "f.jsonl"))
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert count >= 0.8 * EVENTS
+    assert path.stat().st_size > 3 * peak
+    assert peak < 1_000_000
