@@ -54,8 +54,7 @@ class Honest:
         return Reading(detector=self.name, version=self.version, code=code, score=score)
 
 
-class AsksAboutStrings(Honest):
-    subject = str  # type: ignore[assignment]  # pyright: ignore[reportAssignmentType] - its fault
+AsksAboutStrings = type("AsksAboutStrings", (Honest,), {"subject": str})
 
 
 class Eager(Honest):
@@ -112,12 +111,10 @@ class Forging(Honest):
 
 
 class Hopeful(Honest):
-    """Takes it that every answer is a reply."""
+    """Has no answer to a failure."""
 
-    def inquire(self, subject: Struct) -> Dialogue:
-        answers = yield self.queries(subject)
-        texts = [reply.draws for reply in answers]  # type: ignore[union-attr]  # pyright: ignore[reportAttributeAccessIssue] - its fault
-        return (self.reading(1.0 if texts[0] != texts[1] else 0.0),)
+    def failure(self, cause: Cause) -> Failure:
+        raise RuntimeError(f"a query failed: {cause}")
 
 
 class Counting(Honest):
@@ -196,7 +193,7 @@ MUTANTS: dict[str, dict[str, AskerFixture]] = {
     "lazy": {"begins at once": _on(Eager), "reads a file": _on(Looking)},
     "asks": {"knows already": _on(Knowing), "never ends": _on(Endless), "asks an empty round": _on(AsksNothing)},
     "answers": {"says nothing": _on(Silent), "has no band": _on(Uncoded), "signs as another": _on(Forging)},
-    "failures": {"takes failures for replies": _on(Hopeful)},
+    "failures": {"gives up": _on(Hopeful)},
     "junk": {"takes it that there are draws": _on(Counting)},
     "identical_is_clear": {"takes yes for drift": _on(Suspicious)},
     "symmetric": {"warns the shadow": _on(Unfair)},

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from functools import lru_cache
+from pathlib import Path
 
 import msgspec
 from msgspec import Struct
@@ -22,7 +23,6 @@ from msgspec.structs import replace
 from theodolite.config.plugins import PluginWarning
 from theodolite.config.settings import Settings
 from theodolite.config.wiring import Instrument, wire
-from theodolite.core.calibration import Calibration
 from theodolite.core.errors import TheodoliteError
 from theodolite.core.event import AnyEvent, SessionEnded
 from theodolite.core.reader import Recorded, Unreadable
@@ -42,7 +42,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     """What a worker needs to know. `keeps`: what it would keep in a store is wanted."""
 
     settings: Settings
-    calibration: Calibration | None = None
+    calibration: str = ""
     keeps: bool = False
 
 
@@ -152,10 +152,8 @@ def judge_batch(plan: bytes, batch: bytes) -> bytes:
 @lru_cache(maxsize=1)
 def _wired(encoded: bytes) -> tuple[bool, Instrument]:
     plan = msgspec.json.decode(encoded, type=Plan)
-    settings = replace(plan.settings, store=replace(plan.settings.store, path=""), calibration="")
-    instrument = wire(settings)
-    instrument.monitor.calibration = plan.calibration
-    return plan.keeps, instrument
+    settings = replace(plan.settings, store=replace(plan.settings.store, path=""))
+    return plan.keeps, wire(settings, calibration=Path(plan.calibration) if plan.calibration else None)
 
 
 def _items(batch: bytes) -> Iterator[Recorded]:

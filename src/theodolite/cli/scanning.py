@@ -119,7 +119,7 @@ def _judged(
     if request.jobs == 1:
         yield from replay(recorded, instrument.monitor)
         return
-    calibration = instrument.monitor.calibration
+    calibration = "" if request.calibration is None else str(request.calibration)
     plan = Plan(settings=instrument.settings, calibration=calibration, keeps=instrument.store is not None)
     yield from judge(recorded, plan, jobs=request.jobs, store=instrument.store)
 

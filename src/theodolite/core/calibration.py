@@ -14,20 +14,21 @@ from theodolite.core.reading import Failure, Level, Reading, Signal, Status
 __all__ = ("Band", "Calibration", "Dataset", "grade")
 
 
-class Band(Struct, frozen=True, kw_only=True, gc=False):
+class Band(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
     """The thresholds of one code.
 
     `alert` and `strong` are scores in [0, 1]; a code without `strong` never gets that far by itself. Scores within
     `width` of `alert` are ambiguous. `status` is what these numbers rest on when no artefact replaces them, `source`
     says it in words. `acts`: an alarm may cause an action. `finds`: an alarm counts as a finding.
 
-    Raises ValueError when the thresholds are out of range or out of order.
+    Raises ValueError when the thresholds are out of range or out of order, or the status is not one that a detector can
+    have of itself: EXACT, REFERENCE or UNCALIBRATED.
     """
 
     alert: float
     strong: float | None = None
     width: float = 0.0
-    status: Literal[Status.EXACT, Status.REFERENCE, Status.UNCALIBRATED] = Status.UNCALIBRATED
+    status: Status = Status.UNCALIBRATED
     acts: bool = True
     finds: bool = True
     source: str = ""
@@ -37,6 +38,8 @@ class Band(Struct, frozen=True, kw_only=True, gc=False):
             raise ValueError(f"need 0 < alert <= strong <= 1, not alert={self.alert}, strong={self.strong}")
         if not 0.0 <= self.width <= 1.0:
             raise ValueError(f"width {self.width} is outside [0, 1]")
+        if self.status not in {Status.EXACT, Status.REFERENCE, Status.UNCALIBRATED}:
+            raise ValueError(f"a band is EXACT, REFERENCE or UNCALIBRATED by itself, not {self.status}")
 
     def level(self, score: float) -> Level:
         """Return how far a score in [0, 1] gets."""
@@ -49,7 +52,7 @@ class Band(Struct, frozen=True, kw_only=True, gc=False):
         return self.width > 0.0 and abs(score - self.alert) <= self.width
 
 
-class Dataset(Struct, frozen=True, kw_only=True, gc=False):
+class Dataset(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
     """What an artefact was fitted on."""
 
     name: str
@@ -67,7 +70,7 @@ class Calibration(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
 
     schema: Literal[1]
     id: str
-    status: Literal[Status.CALIBRATED, Status.REFERENCE]
+    status: Status
     alpha: float
     date: str
     dataset: Dataset
@@ -79,6 +82,8 @@ class Calibration(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
     def __post_init__(self) -> None:
         if not 0.0 < self.alpha < 1.0:
             raise ValueError(f"alpha {self.alpha} is outside (0, 1)")
+        if self.status not in {Status.CALIBRATED, Status.REFERENCE}:
+            raise ValueError(f"an artefact is CALIBRATED or REFERENCE, not {self.status}")
         if self.status is Status.CALIBRATED and not (self.agents and self.models):
             raise ValueError("a CALIBRATED artefact must name the agents and models of its dataset")
 
@@ -87,7 +92,7 @@ class Calibration(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
         """Return the artefact of a JSON document called `name`. Raises CalibrationError with the place of the fault."""
         try:
             return msgspec.json.decode(document, type=cls)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise CalibrationError(
                 f"{name} is not a calibration artefact: {error}. Its form is on the page docs/reference/calibration.md."
             ) from error

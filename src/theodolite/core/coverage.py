@@ -26,12 +26,14 @@ class Sight(Struct, frozen=True, kw_only=True, gc=False):
 class Coverage(Struct, frozen=True, kw_only=True, gc=False):
     """Counts of what came: events by type, events by channel, fields that the channel did not show, quiet decisions.
 
-    `unset` maps `Type.field` to how often it was not shown.
+    `unset` maps `Type.field` to how often it was not shown; `failures` counts them by who failed: detectors, and also
+    verifiers, askers that are gone, and the store.
     """
 
     events: dict[str, int] = {}
     channels: dict[str, int] = {}
     unset: dict[str, int] = {}
+    failures: dict[str, int] = {}
     detectors: tuple[Sight, ...] = ()
     quiet: int = 0
     unreadable: int = 0

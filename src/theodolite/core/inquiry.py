@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator
 from enum import StrEnum
 
@@ -82,7 +83,8 @@ class Inquiry(Struct, frozen=True, kw_only=True, gc=False):
     """Questions that an asker wants put, as a value that can be counted, queued, moved or dropped. Nothing runs.
 
     `about` is the seq of the event that gave rise to it, `subject` the asker's own frozen Struct. `not_before` is the
-    earliest time to ask, in seconds since the epoch, chosen when the inquiry was made.
+    earliest time to ask, in seconds since the epoch, chosen when the inquiry was made. Raises ValueError when it is not
+    finite.
     """
 
     asker: str
@@ -90,6 +92,10 @@ class Inquiry(Struct, frozen=True, kw_only=True, gc=False):
     about: int
     subject: Struct
     not_before: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not math.isfinite(self.not_before):
+            raise ValueError(f"not_before of an inquiry of {self.asker} is {self.not_before}, which is no moment")
 
 
 Dialogue = Generator[tuple[Query, ...], tuple[Reply | Failure, ...], tuple[Reading | Failure, ...]]

@@ -7,6 +7,7 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from theodolite.core.intent import Effect
 from theodolite.core.reading import Cause, Failure, Level, Signal, Status
@@ -65,7 +66,8 @@ class Policy(Struct, frozen=True, kw_only=True, gc=False):
 
     | what was said                              | action           | the call is refused                           |
     |--------------------------------------------|------------------|-----------------------------------------------|
-    | failure                                    | log_only         | if `fail_closed` and the mode is ENFORCE      |
+    | failure, NO_EVIDENCE                       | log_only         | never                                         |
+    | failure, anything else                     | log_only         | if `fail_closed` and the mode is ENFORCE      |
     | not alarmed, or the code does not act      | log_only         | never                                         |
     | alarmed, mode OBSERVE                      | log_only         | never                                         |
     | alarmed, EXACT                             | elevated_review  | in ENFORCE, or if `hold`                      |
@@ -73,13 +75,18 @@ class Policy(Struct, frozen=True, kw_only=True, gc=False):
     | alarmed, anything else                     | elevated_review  | if `hold`                                     |
     | session restricted by a detector in ENFORCE| restricted_mode  | unless the tool is known only to read         |
 
-    A restriction lasts until an operator clears it. Nothing here ends a session.
+    A restriction lasts until an operator clears it. Nothing here ends a session. Raises ValueError for a mode that is
+    none; `modes` is copied, so that nobody changes it later.
     """
 
     modes: Mapping[str, Mode] = {}
     default: Mode = Mode.WARN
     hold: bool = False
     fail_closed: bool = False
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "modes", MappingProxyType({name: Mode(mode) for name, mode in self.modes.items()}))
+        force_setattr(self, "default", Mode(self.default))
 
     def mode(self, detector: str) -> Mode:
         """Return the mode of a detector."""

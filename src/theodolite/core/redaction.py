@@ -21,6 +21,8 @@ __all__ = ("DenyAll", "Profile", "Redacted", "Redactor", "redact", "redact_event
 QUOTE = 240
 # The same for the text of a kept event. Of what is longer only the beginning is scrubbed and kept.
 EVENT_TEXT = 4096
+# How much more is scrubbed to see what the beginning ends in. A 4096-bit private key takes 3,272 characters.
+BEYOND = 4096
 
 Redacted = NewType("Redacted", str)
 """Text that a redactor has passed. Only redactors make it."""
@@ -92,7 +94,7 @@ def redact(said: _S, redactor: Redactor, secrets: Collection[str] = ()) -> _S:
     Session does this once to each answer, before it is graded; nothing unredacted gets further.
     """
     if isinstance(said, Failure):
-        return replace(said, detail=redactor.text(said.detail, secrets)) if said.detail else said
+        return replace(said, detail=_quote(said.detail, redactor, secrets)) if said.detail else said
     if not (said.evidence or said.facts or said.models):
         return said
     return replace(
@@ -121,7 +123,7 @@ def _fact(item: Fact, redactor: Redactor) -> Fact:
 
 
 def _quote(text: str, redactor: Redactor, secrets: Collection[str]) -> str:
-    passed = redactor.text(text, secrets)
+    passed = _beginning(text, redactor, secrets)
     return passed if len(passed) <= QUOTE else passed[: QUOTE - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 
@@ -135,10 +137,10 @@ def _passed(key: str, value: object, redactor: Redactor, secrets: Collection[str
     if key in _PLAIN_FIELDS:
         return value
     if isinstance(value, str):
-        return redactor.text(_beginning(value), secrets)
+        return _beginning(value, redactor, secrets)
     if is_mapping(value):
         return {
-            redactor.text(_beginning(str(name)), secrets): _passed("", item, redactor, secrets)
+            _beginning(str(name), redactor, secrets): _passed("", item, redactor, secrets)
             for name, item in value.items()
         }
     if is_sequence(value):
@@ -149,9 +151,18 @@ def _passed(key: str, value: object, redactor: Redactor, secrets: Collection[str
     return value
 
 
-def _beginning(text: str) -> str:
+def _beginning(text: str, redactor: Redactor, secrets: Collection[str]) -> str:
+    """Return a text scrubbed, a long one cut; no secret is cut in two."""
     if len(text) <= EVENT_TEXT:
-        return text
-    # Back to white space, and over digits set apart by it, so that no secret is cut in two.
-    kept = text[:EVENT_TEXT].rpartition(" ")[0].rstrip("0123456789 -")
-    return f"{kept} [CUT: {len(text)} characters]"
+        return redactor.text(text, secrets)
+    # A secret that lies across the cut looks like one only with its end: what is kept is what the text scrubbed up to
+    # the cut and the text scrubbed beyond it begin with alike.
+    short = redactor.text(text[:EVENT_TEXT], secrets)
+    longer = redactor.text(text[: EVENT_TEXT + BEYOND], secrets)
+    return f"{short[: _alike(short, longer)]} [CUT: {len(text)} characters]"
+
+
+def _alike(one: str, other: str) -> int:
+    if other.startswith(one):
+        return len(one)
+    return next((place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), len(other))

@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from msgspec import UNSET, Raw, Struct
+from msgspec import UNSET, Struct
 
-from theodolite.core.event import (
-    AnyEvent,
-    GoalStated,
-    MessageObserved,
-    ToolCallProposed,
-    ToolResultObserved,
-    ToolsDeclared,
-    encode_event,
-)
+from theodolite.core.event import AnyEvent, MessageObserved, ToolResultObserved, encode_event
 from theodolite.core.inquiry import Message
 from theodolite.core.intent import Call
 
@@ -22,28 +14,33 @@ __all__ = ("Window",)
 
 
 class Window(Struct, kw_only=True):
-    """The last events of a session, bounded in number and in characters. Session writes it; detectors only read.
+    """The last events of a session, bounded in number and in bytes. Session writes it; detectors only read.
 
     `call` is what was folded about the call under judgment, while a ToolCallProposed is being judged; `goal` says
     whether a goal is known. Adding an event is O(1) amortized; the newest event is always kept, whatever its size.
 
-    `size` and `characters` bound memory: 64 events are eight rounds of eight events, the window of zeph's ShadowMemory;
-    262,144 characters are about the largest context that models offered in 2025 take.
+    `size` and `room` bound memory. 64 events are eight rounds of eight events, the window of zeph's ShadowMemory; up to
+    twice as many are held. 262,144 bytes of JSON are the text of about the largest context that models offered in 2025.
+    Raises ValueError when `size` is not positive.
     """
 
     size: int = 64
-    characters: int = 262_144
+    room: int = 262_144
     events: list[AnyEvent] = []
     first: int = 0
     held: int = 0
     call: Call | None = None
     goal: bool = False
 
+    def __post_init__(self) -> None:
+        if self.size < 1:
+            raise ValueError(f"a window of {self.size} events holds nothing: give a size of at least 1")
+
     def push(self, event: AnyEvent) -> None:
         """Add an event that follows the last one."""
         self.events.append(event)
         self.held += weight(event)
-        while len(self.events) > 1 and (len(self.events) > 2 * self.size or self.held > self.characters):
+        while len(self.events) > 1 and (len(self.events) > 2 * self.size or self.held > self.room):
             self._evict(max(1, len(self.events) - self.size) if len(self.events) > 2 * self.size else 1)
 
     def _evict(self, count: int) -> None:
@@ -72,11 +69,5 @@ class Window(Struct, kw_only=True):
 
 
 def weight(event: AnyEvent) -> int:
-    """Return the characters of text that an event holds."""
-    if isinstance(event, MessageObserved | ToolResultObserved):
-        return len(event.text) if event.text is not UNSET else 0
-    if isinstance(event, ToolCallProposed):
-        return len(memoryview(event.arguments)) if isinstance(event.arguments, Raw) else 0
-    if isinstance(event, ToolsDeclared):
-        return len(encode_event(event))
-    return len(event.text) if isinstance(event, GoalStated) else 0
+    """Return the bytes of an event's JSON: whatever field a hostile session puts its text into, it counts."""
+    return len(encode_event(event))

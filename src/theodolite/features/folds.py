@@ -91,10 +91,11 @@ class Folds(Struct, kw_only=True):
         given = event.values()
         values = [] if given is UNSET else list(leaves(given))
         texts = [text for _, text in values]
+        intent = self.intents.of(event, operator)
         return Call(
             seq=event.seq,
             text=" ".join([event.tool, *texts]),
-            intent=self.intents.of(event, operator),
+            intent=intent,
             origins=None if self.provenance is None else self.provenance.origins(values),
-            margin=None if self.margin is None else self.margin.explain(event.tool, texts),
+            margin=None if self.margin is None else self.margin.explain(event.tool, texts, intent),
         )

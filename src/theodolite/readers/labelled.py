@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import BinaryIO, Literal
+from typing import BinaryIO, Literal, TypedDict
 
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.json import Decoder
-from msgspec.structs import replace
 
 from theodolite.core.errors import EventError
 from theodolite.core.event import (
-    AnyHostEvent,
     Channel,
     GoalStated,
     MessageObserved,
@@ -95,6 +93,14 @@ class LabelledSessions:
                 yield from _Telling(session).events()
 
 
+class _Place(TypedDict):
+    session: str
+    agent: str
+    turn: int
+    channel: Channel
+    source: Source
+
+
 class _Telling:
     """One session being told, event by event."""
 
@@ -107,37 +113,37 @@ class _Telling:
     def events(self) -> Iterator[Recorded]:
         told = self.told
         if told.model:
-            yield self.placed(ModelCalled(model=told.model), Channel.CONTROL, Source.SYSTEM)
-        yield self.placed(GoalStated(text=told.goal), Channel.USER_TEXT, Source.USER)
-        yield self.placed(MessageObserved(role="user", text=told.goal), Channel.USER_TEXT, Source.USER)
+            yield ModelCalled(model=told.model, **self.at(Channel.CONTROL, Source.SYSTEM))
+        asked = self.at(Channel.USER_TEXT, Source.USER)
+        yield GoalStated(text=told.goal, **asked)
+        yield MessageObserved(role="user", text=told.goal, **asked)
         for step in told.events:
             if step.turn != self.turn:
-                yield self.placed(TurnEnded(), Channel.CONTROL, Source.SYSTEM)
+                yield TurnEnded(**self.at(Channel.CONTROL, Source.SYSTEM))
                 self.turn, self.said = step.turn, ""
             yield from self.step(step)
         if told.events:
-            yield self.placed(TurnEnded(), Channel.CONTROL, Source.SYSTEM)
-        yield self.placed(SessionEnded(), Channel.CONTROL, Source.SYSTEM)
+            yield TurnEnded(**self.at(Channel.CONTROL, Source.SYSTEM))
+        yield SessionEnded(**self.at(Channel.CONTROL, Source.SYSTEM))
 
     def step(self, step: _Step) -> Iterator[Recorded]:
         if step.role == "tool":
             # Where a tool failed, what the agent was shown is the error.
             text = step.error if isinstance(step.error, str) and not step.text else step.text
-            result = ToolResultObserved(tool=step.tool or "", text=text, error=bool(step.error))
-            yield self.placed(result, Channel.TOOL_RESULT_TEXT, Source.TOOL)
+            place = self.at(Channel.TOOL_RESULT_TEXT, Source.TOOL)
+            yield ToolResultObserved(tool=step.tool or "", text=text, error=bool(step.error), **place)
         elif step.role == "user":
-            yield self.placed(MessageObserved(role="user", text=step.text), Channel.USER_TEXT, Source.USER)
+            yield MessageObserved(role="user", text=step.text, **self.at(Channel.USER_TEXT, Source.USER))
         else:
             # Each call of one message repeats the message's text.
             if step.text and step.text != self.said:
                 self.said = str(step.text)
-                message = MessageObserved(role="assistant", text=step.text)
-                yield self.placed(message, Channel.ASSISTANT_TEXT, Source.MODEL)
+                place = self.at(Channel.ASSISTANT_TEXT, Source.MODEL)
+                yield MessageObserved(role="assistant", text=step.text, **place)
             if step.tool is not None:
-                call = ToolCallProposed(tool=step.tool, arguments=step.args)
-                yield self.placed(call, Channel.TOOL_CALL_OBJECT, Source.MODEL)
+                place = self.at(Channel.TOOL_CALL_OBJECT, Source.MODEL)
+                yield ToolCallProposed(tool=step.tool, arguments=step.args, **place)
 
-    def placed(self, event: AnyHostEvent, channel: Channel, source: Source) -> AnyHostEvent:
-        return replace(
-            event, session=self.told.session_id, agent=self.agent, turn=self.turn, channel=channel, source=source
-        )
+    def at(self, channel: Channel, source: Source) -> _Place:
+        session, agent = self.told.session_id, self.agent
+        return {"session": session, "agent": agent, "turn": self.turn, "channel": channel, "source": source}

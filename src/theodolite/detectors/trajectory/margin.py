@@ -40,7 +40,12 @@ class MarginDetector:
     reads: frozenset[type[Event]] = frozenset({GoalStated, ToolCallProposed, ToolResultObserved})
     needs = frozenset({Feature.INTENT, Feature.MARGIN, Feature.PROVENANCE})
     bands: Mapping[str, Band] = {
-        "margin.untrusted": Band(alert=0.75, status=Status.REFERENCE, acts=False, finds=True, source="TO BE FITTED")
+        "margin.untrusted": Band(
+            alert=0.795,
+            status=Status.REFERENCE,
+            acts=False,
+            source="benchmarks/margin.py --fit: at most 1 % of AgentDojo train's clean sessions reach it (2 of 287)",
+        )
     }
 
     def begin(self) -> MarginState:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from typing import Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypedDict, TypeVar
 
 from msgspec import UNSET, Raw, UnsetType
 from msgspec.json import Decoder
-from msgspec.structs import replace
 
 from theodolite.core.arguments import freeze
 from theodolite.core.errors import EventError
 from theodolite.core.event import (
-    AnyHostEvent,
     Channel,
     GoalStated,
     MessageObserved,
@@ -39,6 +37,13 @@ _ATTACHED = {"image_url": Channel.USER_IMAGE, "input_audio": Channel.USER_AUDIO,
 _TEXT_ONLY: Mapping[str, Channel] = {}
 
 _T = TypeVar("_T")
+
+
+class _Place(TypedDict):
+    session: str
+    turn: int
+    channel: Channel
+    source: Source
 
 
 class _Content(NamedTuple):
@@ -71,7 +76,7 @@ class Conversation:
         self._line, self._place = line, ""
         tools = (*self._tools(record.tools), *self._functions(record.functions))
         if tools:
-            self._add(ToolsDeclared(tools=tools), Channel.TOOL_DEFINITION, Source.SYSTEM)
+            self._found.append(ToolsDeclared(tools=tools, **self._at(Channel.TOOL_DEFINITION, Source.SYSTEM)))
         model = self._decoded(form.TEXT, record.model, "model")
         temperature = self._decoded(form.NUMBER, record.temperature, "temperature")
         top_p = self._decoded(form.NUMBER, record.top_p, "top_p")
@@ -80,8 +85,9 @@ class Conversation:
                 model=model,
                 temperature=UNSET if temperature is None else temperature,
                 top_p=UNSET if top_p is None else top_p,
+                **self._at(Channel.CONTROL, Source.SYSTEM),
             )
-            self._add(called, Channel.CONTROL, Source.SYSTEM)
+            self._found.append(called)
         return self._taken()
 
     def message(self, data: bytes | Raw, line: int) -> list[Recorded]:
@@ -106,15 +112,15 @@ class Conversation:
     def end(self) -> list[Recorded]:
         """Return the end of the session."""
         self._end_turn()
-        self._add(SessionEnded(), Channel.CONTROL, Source.SYSTEM)
+        self._found.append(SessionEnded(**self._at(Channel.CONTROL, Source.SYSTEM)))
         return self._taken()
 
     def _taken(self) -> list[Recorded]:
         found, self._found = self._found, []
         return found
 
-    def _add(self, event: AnyHostEvent, channel: Channel, source: Source) -> None:
-        self._found.append(replace(event, session=self.session, turn=self._turn, channel=channel, source=source))
+    def _at(self, channel: Channel, source: Source) -> _Place:
+        return {"session": self.session, "turn": self._turn, "channel": channel, "source": source}
 
     def _fault(self, field: str, reason: str) -> None:
         place = ".".join(filter(None, (self._place, field)))
@@ -138,7 +144,7 @@ class Conversation:
 
     def _end_turn(self) -> None:
         if self._spoken:
-            self._add(TurnEnded(), Channel.CONTROL, Source.SYSTEM)
+            self._found.append(TurnEnded(**self._at(Channel.CONTROL, Source.SYSTEM)))
             self._turn += 1
             self._spoken = False
 
@@ -173,8 +179,9 @@ class Conversation:
         if isinstance(text, UnsetType):
             self._fault("content", "a system prompt without text")
             return
-        prompt = SystemPromptSet(prompt_hash=hashlib.sha256(text.encode()).hexdigest(), length=len(text))
-        self._add(prompt, Channel.SYSTEM_TEXT, Source.SYSTEM)
+        place = self._at(Channel.SYSTEM_TEXT, Source.SYSTEM)
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        self._found.append(SystemPromptSet(prompt_hash=digest, length=len(text), **place))
 
     def _user(self, message: form.Message) -> None:
         self._end_turn()
@@ -182,7 +189,7 @@ class Conversation:
         channel = Channel.USER_PART if content.parts else Channel.USER_TEXT
         if content.text and not self._goal:
             self._goal = True
-            self._add(GoalStated(text=content.text), channel, Source.USER)
+            self._found.append(GoalStated(text=content.text, **self._at(channel, Source.USER)))
         if content.text is not UNSET or not content.attached:
             self._say("user", content.text, channel)
         for kind in content.attached:
@@ -205,7 +212,7 @@ class Conversation:
 
     def _say(self, role: Literal["user", "assistant"], text: str | UnsetType, channel: Channel) -> None:
         source = Source.USER if role == "user" else Source.MODEL
-        self._add(MessageObserved(role=role, text=text), channel, source)
+        self._found.append(MessageObserved(role=role, text=text, **self._at(channel, source)))
 
     def _tool_call(self, item: Raw, place: str) -> None:
         call = self._decoded(form.CALL, item, place)
@@ -218,12 +225,12 @@ class Conversation:
         else:
             self._fault(place, "neither a function nor a custom tool")
 
-    def _call(self, function: form.Function, call: str, place: str, channel: Channel | None = None) -> None:
+    def _call(self, function: form.Function, call: str, field: str, channel: Channel | None = None) -> None:
         arguments, came, fault = form.arguments_of(function)
-        proposed = ToolCallProposed(tool=function.name, arguments=arguments, call=call)
-        self._add(proposed, channel or came, Source.MODEL)
+        place = self._at(channel or came, Source.MODEL)
+        self._found.append(ToolCallProposed(tool=function.name, arguments=arguments, call=call, **place))
         if fault:
-            self._fault(f"{place}.arguments", f"{fault}; the call is kept without them")
+            self._fault(f"{field}.arguments", f"{fault}; the call is kept without them")
         if call:
             self._names[call] = function.name
             if len(self._names) > _MAX_CALLS:
@@ -233,8 +240,9 @@ class Conversation:
         content = self._content(message.content)
         call = self._decoded(form.TEXT, message.tool_call_id, "tool_call_id") or ""
         name = self._decoded(form.TEXT, message.name, "name") or ""
-        result = ToolResultObserved(tool=self._names.get(call, name), text=content.text, call=call)
-        self._add(result, Channel.TOOL_RESULT_PART if content.parts else Channel.TOOL_RESULT_TEXT, Source.TOOL)
+        place = self._at(Channel.TOOL_RESULT_PART if content.parts else Channel.TOOL_RESULT_TEXT, Source.TOOL)
+        tool = self._names.get(call, name)
+        self._found.append(ToolResultObserved(tool=tool, text=content.text, call=call, **place))
 
     def _tools(self, raw: Raw | UnsetType) -> list[Tool]:
         tools: list[Tool] = []

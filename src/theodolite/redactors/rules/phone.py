@@ -23,6 +23,8 @@ TRUNK_REGIONS = ("GB", "DE", "FR", "NL", "CH", "AT", "SE", "AU")
 
 _FEWEST, _MOST = 7, 15  # digits; the most by ITU-T E.164, the fewest of a whole number with its country code
 
+_FEWEST_NATIONAL, _MOST_NATIONAL = 9, 12  # with the 0; what is shorter is more often a date or an id
+
 # At most three separators in a row, as in "(0)20" or " - ", and at most 18 digits: bounded, so linear.
 _INTERNATIONAL = re.compile(
     r"(?:\+[ ]?|00(?<![0-9A-Za-z.+/=#-]00)[ -]?)(?P<digits>\(?[1-9](?:[ ./()-]{0,3}[0-9]){6,17})"
@@ -151,32 +153,32 @@ def _digits(written: str) -> str:
 
 def _is_national(digits: str) -> bool:
     """Whether it is a valid number, dialled with the leading 0, of a region that we know."""
-    return digits[0] == "0" and 9 <= len(digits) <= 12 and any(plan.is_valid(digits[1:]) for plan in _trunk_plans())  # noqa: PLR2004 - shorter ones are dates and ids
+    fits = digits[0] == "0" and _FEWEST_NATIONAL <= len(digits) <= _MOST_NATIONAL
+    return fits and any(plan.pattern.fullmatch(digits, 1) for plan in _trunk_plans())
 
 
 class _Plan(NamedTuple):
     """The numbers of one country code."""
 
-    patterns: tuple[re.Pattern[str], ...]
+    pattern: re.Pattern[str]
     lengths: frozenset[int]
 
     def is_valid(self, number: str) -> bool:
-        if number[:1] == "0" and self.is_valid(number[1:]):  # a trunk 0 that was left in, as in +49 030 123456
-            return True
-        return len(number) in self.lengths and any(pattern.fullmatch(number) for pattern in self.patterns)
+        """Whether it is a number without the trunk 0, or with one that was left in, as in +49 030 123456."""
+        return bool(self.pattern.fullmatch(number) or (number[:1] == "0" and self.pattern.fullmatch(number, 1)))
 
 
 @cache
 def _plan(country: int) -> _Plan:
     """Compile what `phonenumbers` knows of a country. Kept, for there are only some 230."""
-    patterns: dict[str, None] = {}
+    patterns: set[str] = set()
     lengths: set[int] = set()
     for region in COUNTRY_CODE_TO_REGION_CODE[country]:
         metadata = PhoneMetadata.metadata_for_region_or_calling_code(country, region)
         if metadata is None or metadata.general_desc is None:
             continue
         lengths.update(metadata.general_desc.possible_length)
-        for desc in (
+        for kind in (
             metadata.fixed_line,
             metadata.mobile,
             metadata.toll_free,
@@ -188,11 +190,12 @@ def _plan(country: int) -> _Plan:
             metadata.uan,
             metadata.voicemail,
         ):
-            if desc is not None and desc.national_number_pattern:
-                patterns[desc.national_number_pattern] = None
-    return _Plan(tuple(re.compile(pattern) for pattern in patterns), frozenset(lengths))
+            if kind is not None and kind.national_number_pattern:
+                patterns.add(f"(?:{kind.national_number_pattern})")
+    return _Plan(re.compile("|".join(sorted(patterns))), frozenset(lengths))
 
 
 @cache
 def _trunk_plans() -> tuple[_Plan, ...]:
-    return tuple(_plan(country) for country, regions in COUNTRY_CODE_TO_REGION_CODE.items() if regions[0] in TRUNK_REGIONS)
+    known = COUNTRY_CODE_TO_REGION_CODE.items()
+    return tuple(_plan(country) for country, regions in known if regions[0] in TRUNK_REGIONS)

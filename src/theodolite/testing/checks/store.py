@@ -205,11 +205,11 @@ def check_erases(fixture: StoreFixture) -> None:
     with _opened(fixture) as (store, reopen):
         kept = [store.append(entry) for entry in _ENTRIES]
         counts = _counts(kept)
+        store.flush()
         erased = store.erase("s-1")
-        store.append(_entry("s-1", at=50.0))
+        store.append(_entry("s-1", at=50.0), durable=True)
         if (erased, store.erase("nobody")) != (counts["s-1"], 0):
             raise broken("erases", store, "it does not count what it erased", reproduce=f"{_SCRIPT}, then erase('s-1')")
-        store.flush()
         with ExitStack() as stack:
             for reader in (store, *([stack.enter_context(closing(reopen()))] if reopen else [])):
                 found = list(reader.read())
