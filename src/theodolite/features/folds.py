@@ -17,9 +17,10 @@ from theodolite.core.event import (
     ToolsDeclared,
 )
 from theodolite.core.intent import Call, Effect
+from theodolite.features.index import WordIndex
 from theodolite.features.intents import IntentFold
-from theodolite.features.margin import MarginIndex
-from theodolite.features.provenance import ProvenanceFold
+from theodolite.features.margin import explain
+from theodolite.features.provenance import origins
 
 __all__ = ("Folds",)
 
@@ -31,28 +32,19 @@ class Folds(Struct, kw_only=True):
     """
 
     intents: IntentFold
-    provenance: ProvenanceFold | None = None
-    margin: MarginIndex | None = None
+    index: WordIndex | None = None
     goal: bool = False
 
     @classmethod
     def begin(cls, needs: Collection[Feature]) -> Folds:
         """Return the folds that these needs ask for, with nothing in them."""
-        return cls(
-            intents=IntentFold(),
-            provenance=ProvenanceFold() if Feature.PROVENANCE in needs else None,
-            margin=MarginIndex() if Feature.MARGIN in needs else None,
-        )
+        indexed = Feature.PROVENANCE in needs or Feature.MARGIN in needs
+        return cls(intents=IntentFold(), index=WordIndex() if indexed else None)
 
     def with_needs(self, needs: Collection[Feature]) -> Folds:
         """Return these folds, or empty ones in the place of those that are needed and were not kept."""
         empty = Folds.begin(needs)
-        return Folds(
-            intents=self.intents,
-            provenance=empty.provenance and (self.provenance or empty.provenance),
-            margin=empty.margin and (self.margin or empty.margin),
-            goal=self.goal,
-        )
+        return Folds(intents=self.intents, index=empty.index and (self.index or empty.index), goal=self.goal)
 
     def fold(self, event: Event, operator: Mapping[str, Effect]) -> Call | None:
         """Take one event; return what is known about the call, if it is one."""
@@ -72,20 +64,16 @@ class Folds(Struct, kw_only=True):
         return None
 
     def _said(self, text: str) -> None:
-        if self.provenance is not None:
-            self.provenance.user_said(text)
-        if self.margin is not None:
-            self.margin.trust(text)
+        if self.index is not None:
+            self.index.trust(text)
 
     def _returned(self, seq: int, text: str, *, trusted: bool) -> None:
         if trusted:
             self._said(text)
             return
         self.intents.saw_outside()
-        if self.provenance is not None:
-            self.provenance.returned(seq, text)
-        if self.margin is not None:
-            self.margin.distrust(seq, text)
+        if self.index is not None:
+            self.index.distrust(seq, text)
 
     def _call(self, event: ToolCallProposed, operator: Mapping[str, Effect]) -> Call:
         given = event.values()
@@ -96,6 +84,6 @@ class Folds(Struct, kw_only=True):
             seq=event.seq,
             text=" ".join([event.tool, *texts]),
             intent=intent,
-            origins=None if self.provenance is None else self.provenance.origins(values),
-            margin=None if self.margin is None else self.margin.explain(event.tool, texts, intent),
+            origins=None if self.index is None else origins(self.index, values),
+            margin=None if self.index is None else explain(self.index, event.tool, texts, intent),
         )

@@ -1,0 +1,170 @@
+r"""The words of one session: what the user said, and the sentences of untrusted text, each with its place.
+
+Both folds that ask where the words of a call stood before, the margin and the provenance, read this one index.
+
+Limits. Scripts without spaces are compared by whole runs of up to 64 characters. Of a long result only the first and
+last 256 sentences are read, and of the session only the newest 1,024 to 1,536 sentences: who controls that much text
+can push a sentence out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+
+from msgspec import Struct
+
+__all__ = ("Sentence", "WordIndex", "words_of")
+
+# Bounds on memory and time. Among the results of recorded AgentDojo sessions 99 in 100 have at most 142 sentences, of
+# the sentences 1 in 100,000 is longer than 256 characters, and no goal has over 48 words.
+_SENTENCE = 256
+_PER_TEXT = 256
+_GENERATION = 512
+_GENERATIONS = 3
+_WINDOW = _SENTENCE * _PER_TEXT
+_GOAL_WORDS = 8192
+_ECHOED = 16
+
+_WORD = re.compile(r"[^\W_]{1,64}")
+# It starts with one set of characters, which the engine looks for at twice the speed of an alternation.
+_BREAK = re.compile(r"[.!?\n。！？](?:(?<=[.!?])\s+|(?<=[\n。！？])[\s。！？]*)")  # noqa: RUF001 - the stops of Chinese are meant
+
+
+class Sentence(Struct, frozen=True, array_like=True, gc=False):
+    """Where a sentence stands, in characters of the text of event `seq`, and how many different words it has."""
+
+    seq: int
+    start: int
+    end: int
+    words: int
+
+
+class _Generation(Struct, array_like=True):
+    """Up to 512 sentences, and for each word the sentences that hold it, by their number here.
+
+    The numbers are tuples, which the garbage collector soon passes over; lists it would walk, session by session.
+    """
+
+    sentences: list[Sentence] = []
+    places: dict[str, tuple[int, ...]] = {}
+
+
+class WordIndex(Struct, kw_only=True):
+    """The goal and the untrusted text of one session, by word.
+
+    State: saved and restored with the session; at most 1,536 sentences, 8,192 words of the goal (or its newest text
+    whole) and the calls not yet answered: 12 MB where every word is new. Cost: linear in new text, of which all beyond
+    131,072 characters is only copied.
+    """
+
+    goal: dict[str, bool] = {}
+    generations: list[_Generation] = []
+    echoes: list[tuple[str, ...]] = []
+    answered: bool = False
+
+    def trust(self, text: str) -> None:
+        """Take what the user asks for. A later text amends the goal; beyond 8,192 words the oldest are forgotten."""
+        new: dict[str, bool] = {}
+        for _, _, words in _sentences(text):
+            new.update(words)
+        for word in new:
+            self.goal.pop(word, None)
+        self.goal.update(new)
+        # One text is always held whole: otherwise the same text, untrusted, could explain more than the goal.
+        excess = len(self.goal) - max(_GOAL_WORDS, len(new))
+        for word in list(islice(self.goal, max(0, excess))):
+            del self.goal[word]
+
+    def distrust(self, seq: int, text: str) -> None:
+        """Index the untrusted text of event `seq`. What repeats the calls just made is left out: it is their echo."""
+        self.answered = True
+        for start, end, words in _sentences(text):
+            new = self._without_echo(words) if self.echoes else words
+            if new:
+                self._add(Sentence(seq, start, end, len(new)), new)
+
+    def expect_echo(self, parts: Sequence[tuple[str, ...]]) -> None:
+        """Remember the words of a call until its results are in: they will repeat it. Call it before the results."""
+        if self.answered:
+            self.echoes, self.answered = [], False
+        self.echoes += parts[: _ECHOED - len(self.echoes)]
+
+    def _without_echo(self, words: dict[str, bool]) -> dict[str, bool]:
+        for value in self.echoes:
+            common = words.keys() & value
+            # Four words in five: a field's label before the value is no reason to miss an echo.
+            if common and 5 * len(common) >= 4 * min(len(words), len(value)):
+                words = {word: True for word in words if word not in common}
+        return words
+
+    def _add(self, sentence: Sentence, words: Iterable[str]) -> None:
+        if not self.generations or len(self.generations[-1].sentences) >= _GENERATION:
+            # The oldest generation goes as one: to forget costs nothing that grows with what is kept.
+            self.generations = [*self.generations[1 - _GENERATIONS :], _Generation()]
+        newest = self.generations[-1]
+        number = (len(newest.sentences),)
+        newest.sentences.append(sentence)
+        places = newest.places
+        for word in words:
+            places[word] = places[word] + number if word in places else number
+
+    def __len__(self) -> int:
+        """Return how many sentences are held."""
+        return sum(len(generation.sentences) for generation in self.generations)
+
+    def held(self, word: str) -> Iterator[int]:
+        """Yield the numbers of the sentences that hold a word, in the case of `words_of`; oldest first."""
+        for place, generation in enumerate(self.generations):
+            for number in generation.places.get(word, ()):
+                yield place * _GENERATION + number
+
+    def count(self, word: str) -> int:
+        """Return how many sentences hold a word."""
+        return sum(len(generation.places.get(word, ())) for generation in self.generations)
+
+    def sentence(self, number: int) -> Sentence:
+        """Return the sentence of a number that `held` gave; it holds until the next text."""
+        return self.generations[number // _GENERATION].sentences[number % _GENERATION]
+
+
+def words_of(text: str) -> tuple[str, ...]:
+    """Return the words of a text as the index knows them: without case, in order, each once."""
+    return tuple(dict.fromkeys(_WORD.findall(_fold(text))))
+
+
+def _sentences(text: str) -> Iterator[tuple[int, int, dict[str, bool]]]:
+    """Yield start, end and words of the sentences of a text; of a long one those at its two ends.
+
+    The words are keys, not a set, so that what is saved has the same order in every process.
+    """
+    # Same lengths, so that offsets hold: a line break that a serializer escaped is one, a folded line is none.
+    text = text.replace("\\\n", "  ").replace("\\n", " \n")
+    spans = list(_spans(text, 0, len(text) if len(text) <= 2 * _WINDOW else _WINDOW))
+    if len(text) > 2 * _WINDOW:
+        spans = spans[:_PER_TEXT] + list(_spans(text, len(text) - _WINDOW, len(text)))
+    if len(spans) > 2 * _PER_TEXT:
+        spans = spans[:_PER_TEXT] + spans[-_PER_TEXT:]
+    folded = _fold(text)
+    for start, end in spans:
+        words = dict.fromkeys(_WORD.findall(folded, start, end), True)
+        if words:
+            yield start, end, words
+
+
+def _fold(text: str) -> str:
+    """Return the text without case, each character in its place: of all of Unicode one alone grows in lower case."""
+    return text.replace("İ", "i").lower()
+
+
+def _spans(text: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
+    """Yield the spans between breaks; a longer run than 256 characters is cut, at a space where there is one."""
+    for end, after in [*(match.span() for match in _BREAK.finditer(text, start, stop)), (stop, stop)]:
+        while end - start > _SENTENCE:
+            cut = text.rfind(" ", start, start + _SENTENCE) + 1 or start + _SENTENCE
+            yield start, cut
+            start = cut
+        if start < end:
+            yield start, end
+        start = after
