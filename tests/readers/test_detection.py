@@ -129,6 +129,15 @@ def test_a_file_that_cannot_be_opened_is_an_error_with_its_name(tmp_path: Path) 
             opened(path)
 
 
+def test_a_file_that_stops_to_read_is_unreadable_from_there_on() -> None:
+    path = Path("/proc/self/mem")  # opens, and has nothing at its beginning that may be read
+    if not path.exists():
+        pytest.skip("only Linux has such a file")
+    ((line, reason),) = reasons(opened(path, "theodolite-events"))
+    assert line == 0
+    assert reason.startswith("reading failed: ")
+
+
 def test_a_file_name_that_is_not_utf8_can_still_be_written_anywhere(tmp_path: Path) -> None:
     path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.jsonl"))
     try:
@@ -181,8 +190,10 @@ def test_folders_are_searched_and_files_taken_as_named(tmp_path: Path) -> None:
 def test_a_path_that_is_not_there_and_a_folder_without_recordings_are_errors(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="absent does not exist"):
         find_recordings([tmp_path / "absent"])
-    with pytest.raises(ConfigError, match="holds no recordings"):
+    with pytest.raises(ConfigError, match=r"holds no file that ends in \.json, \.jsonl, "):
         find_recordings([tmp_path])
+    with pytest.raises(ConfigError, match="cannot be searched"):
+        find_recordings([tmp_path / ("x" * 300)])
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.iterdir()), ids=lambda path: path.name)

@@ -122,6 +122,10 @@ def test_a_session_without_events_still_states_its_goal_and_ends() -> None:
     assert [type(item) for item in read(line())] == [ModelCalled, GoalStated, MessageObserved, SessionEnded]
 
 
+def test_a_session_that_names_no_model_calls_none() -> None:
+    assert [type(item) for item in read(line(model=""))] == [GoalStated, MessageObserved, SessionEnded]
+
+
 def test_the_source_is_the_agent_where_there_is_no_suite() -> None:
     found = read(line(suite=""))
     assert {item.agent for item in found if not isinstance(item, Unreadable)} == {"runs"}

@@ -185,6 +185,8 @@ def test_what_stands_beside_the_messages_comes_first() -> None:
         ({"id": "a"}, "a"),
         ({"session_id": "b", "id": "a"}, "b"),
         ({"id": 17}, "17"),
+        ({"id": 0}, "0"),
+        ({"session_id": None, "id": "a"}, "a"),
         ({"id": ""}, "chat"),
         ({"id": None}, "chat"),
         ({}, "chat"),
@@ -201,6 +203,12 @@ def test_each_line_is_a_session_of_its_own() -> None:
     assert list(dict.fromkeys(event.session for event in events(found))) == ["chat", "chat#3", "x", "chat#7"]
     assert kinds(found).count("SessionEnded") == 4
     assert kinds(found).count("GoalStated") == 4
+
+
+def test_a_name_that_comes_again_is_told_apart_by_its_line() -> None:
+    line = json.dumps({"id": "a", "messages": [USER]}).encode()
+    found = read(b"\n".join([line] * 3))
+    assert list(dict.fromkeys(event.session for event in events(found))) == ["a", "a#2", "a#3"]
 
 
 @pytest.mark.parametrize("indent", [None, 0, 1, 2])
@@ -456,6 +464,14 @@ def test_fields_beside_the_messages_that_are_wrong_are_reported_one_by_one() -> 
     assert kinds(events(found)) == ["ModelCalled", "GoalStated", "MessageObserved", "SessionEnded"]
 
 
+def test_a_schema_that_nests_too_deeply_is_reported_and_its_tool_kept() -> None:
+    schema = b'{"a":' * 200 + b"1" + b"}" * 200
+    found = read(b'{"messages":[],"tools":[{"function":{"name":"find","parameters":%b}}]}' % schema)
+    assert faults(found) == [(1, "tools[0].parameters: nested too deeply to be read")]
+    (declared,) = [item for item in found if isinstance(item, ToolsDeclared)]
+    assert declared.tools == (Tool(name="find"),)
+
+
 def test_faults_in_a_long_list_name_their_lines() -> None:
     found = read(
         b'[\n{"role": "user", "content": "x"},\n7,\n{"role": "user",\n"content": NaN},\n'
@@ -506,7 +522,7 @@ class TestPieces:
         assert [json.loads(data) for cut, _, data in found if cut is Cut.ELEMENT] == json.loads(text)
 
     def test_a_piece_that_is_too_long_is_reported_and_the_next_one_read(self) -> None:
-        long = b'{"a": "%b"}' % (b"x" * 200)
+        long = b'{"a": "%b"}' % (b"x" * 200_000)
         found = list(pieces(BytesIO(b"[" + long + b",\n{},\n" + long + b"]\n" + long + b"\n{}"), 100))
         assert [(piece.cut.name, piece.line, piece.reason) for piece in found] == [
             ("LIST_BEGINS", 1, ""),

@@ -10,21 +10,26 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import Raw
 
 from theodolite.core.event import (
     HOST_EVENTS,
     AnyEvent,
     GoalStated,
+    InquirySettled,
     ProbeRequested,
     SessionEnded,
+    Tool,
     ToolCallProposed,
     ToolResultObserved,
+    ToolsDeclared,
     TurnEnded,
     encode_event,
 )
 from theodolite.core.reader import Reader, Recorded, Unreadable
+from theodolite.core.reading import Cause, Evidence, Fact, Failure, Reading
 from theodolite.core.recording import HEADER, encode_line
 from theodolite.readers.jsonl import EventLines
 from theodolite.readers.labelled import LabelledSessions
@@ -32,6 +37,19 @@ from theodolite.readers.openai_chat import OpenAIChat
 
 KEY = b"the operator's key"
 SECRET = "hunter2-7f3a"
+
+
+READING = Reading(
+    detector=SECRET,
+    version="1",
+    code="trajectory.margin",
+    score=0.5,
+    evidence=(Evidence(kind="margin.passage", seqs=(1,), observed=SECRET),),
+    facts=(Fact("rank", SECRET),),
+)
+FAILURE = Failure(detector=SECRET, version="1", cause=Cause.TIMEOUT, detail=SECRET)
+# Others may be at work on the machine.
+patient = settings(deadline=None)
 
 
 class Sample(NamedTuple):
@@ -78,7 +96,9 @@ def own_lines() -> bytes:
         GoalStated(session="s-1", text=SECRET),
         ToolCallProposed(session="s-1", tool=SECRET, arguments={SECRET: [SECRET, 1, None]}, call=SECRET),
         GoalStated(session="s-2", text="é"),
+        ToolsDeclared(session="s-2", tools=(Tool(name=SECRET, parameters=Raw(b'{"%b":{}}' % SECRET.encode())),)),
         ProbeRequested(session="s-1", reason=SECRET),
+        InquirySettled(session="s-1", asker=SECRET, about=1, said=(READING, FAILURE), first=READING),
         ToolResultObserved(session="s-1", tool=SECRET, text=SECRET, error=True),
         SessionEnded(session="s-1"),
         TurnEnded(session="s-2"),
@@ -121,7 +141,7 @@ def check(found: list[Recorded], lines: int) -> None:
         else:
             encode_event(item)
             assert item.session
-            assert type(item) in HOST_EVENTS or isinstance(item, ProbeRequested)
+            assert type(item) in HOST_EVENTS or isinstance(item, ProbeRequested | InquirySettled)
             if isinstance(item, SessionEnded):
                 under.discard(item.session)
             else:
@@ -160,6 +180,7 @@ def test_a_file_cut_at_any_byte_gives_a_prefix_of_its_events(sample: Sample) -> 
 
 
 @every_sample
+@patient
 @given(data=st.data())
 def test_a_damaged_file_raises_nothing_and_no_reason_quotes_it(sample: Sample, data: st.DataObject) -> None:
     damaged = bytearray(sample.data)
@@ -189,6 +210,7 @@ json_values: st.SearchStrategy[object] = st.recursive(
 
 
 @pytest.mark.parametrize("reader", [EventLines(KEY), OpenAIChat(), LabelledSessions()], ids=lambda reader: reader.name)
+@patient
 @given(st.lists(json_values | st.binary(max_size=30), max_size=4))
 def test_arbitrary_content_raises_nothing(reader: Reader, values: list[object]) -> None:
     data = b"\n".join(value if isinstance(value, bytes) else json.dumps(value).encode() for value in values)
@@ -203,25 +225,25 @@ TEXT = "x" * 100
 
 def many_own_events() -> Iterator[bytes]:
     yield HEADER
+    line = encode_line(ToolResultObserved(session="s-7", tool="t", text=TEXT), None)
     for number in range(EVENTS):
-        yield encode_line(ToolResultObserved(session=f"s-{number % 7}", tool="t", text=TEXT), None)
+        yield line.replace(b"s-7", b"s-%d" % (number % 7))
 
 
 def many_messages() -> Iterator[bytes]:
     yield b'[{"role": "user", "content": "go"}'
+    call = {"id": "c-0", "function": {"name": "t", "arguments": '{"a": 1}'}}
+    said = json.dumps({"role": "assistant", "content": TEXT, "tool_calls": [call]}).encode()
+    told = json.dumps({"role": "tool", "tool_call_id": "c-0", "content": TEXT}).encode()
     for number in range(EVENTS // 4):
-        call = {"id": f"c-{number}", "function": {"name": "t", "arguments": '{"a": 1}'}}
-        for message in (
-            {"role": "assistant", "content": TEXT, "tool_calls": [call]},
-            {"role": "tool", "tool_call_id": f"c-{number}", "content": TEXT},
-        ):
-            yield b", " + json.dumps(message).encode()
+        yield b", %b, %b" % (said.replace(b"c-0", b"c-%d" % number), told.replace(b"c-0", b"c-%d" % number))
     yield b"]"
 
 
 def many_sessions() -> Iterator[bytes]:
-    for number in range(EVENTS // 12):
-        yield as_lines(labelled(f"s-{number}"))
+    line = as_lines(labelled("s-0"))
+    for number in range(EVENTS // 10):
+        yield line.replace(b"s-0", b"s-%d" % number)
 
 
 @pytest.mark.parametrize(
@@ -242,6 +264,6 @@ def test_a_file_of_100_000_events_is_read_in_little_memory(
             _, peak = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()
-    assert count >= 0.8 * EVENTS
+    assert count >= EVENTS
     assert path.stat().st_size > 3 * peak
     assert peak < 1_000_000

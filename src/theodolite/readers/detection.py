@@ -31,22 +31,30 @@ _ENDINGS = (".json", ".jsonl", ".json.gz", ".jsonl.gz")
 def find_recordings(paths: Iterable[Path]) -> list[Path]:
     """Return the files to read: each named file, and of each folder the .json and .jsonl files below it, sorted.
 
-    A file is given once. Raises ConfigError for a path that does not exist and for a folder without recordings.
+    A file is given once. Raises ConfigError for a path that does not exist or cannot be searched and for a
+    folder without recordings.
     """
     found: dict[Path, None] = {}
     for path in paths:
-        if path.is_dir():
-            below = sorted(file for file in path.rglob("*") if file.name.endswith(_ENDINGS) and file.is_file())
-            if not below:
-                raise ConfigError(
-                    f"{_shown(path)} holds no recordings: a folder is searched for *{', *'.join(_ENDINGS)}"
-                )
-            found.update(dict.fromkeys(below))
-        elif path.exists():
-            found[path] = None
-        else:
-            raise ConfigError(f"{_shown(path)} does not exist: name a recording, or a folder that holds some")
+        try:
+            found.update(dict.fromkeys(_files(path)))
+        except OSError as error:
+            raise ConfigError(
+                f"{_shown(path)} cannot be searched ({error.strerror}): check its name and rights"
+            ) from error
     return list(found)
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        if path.exists():
+            return [path]
+        raise ConfigError(f"{_shown(path)} does not exist: name a recording, or a folder that holds some")
+    files = sorted(file for file in path.rglob("*") if file.name.endswith(_ENDINGS) and file.is_file())
+    if not files:
+        endings = ", ".join(_ENDINGS)
+        raise ConfigError(f"{_shown(path)} holds no file that ends in {endings}: name others one by one")
+    return files
 
 
 def detect(head: bytes, readers: Sequence[Reader], *, file: str = "this recording") -> Reader:

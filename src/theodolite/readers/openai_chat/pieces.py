@@ -18,9 +18,10 @@ __all__ = ("Cut", "Piece", "pieces")
 
 # Read at a time; what is held beyond it is one piece.
 _CHUNK = 2**16
-_MARK = re.compile(rb'["{}\[\]]')
-_MARK_OR_COMMA = re.compile(rb'["{}\[\],]')
 _QUOTED = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
+# What may stand before the next bracket, or comma, that is not in a string: whole strings, and no half of one.
+_TO_BRACKET = re.compile(rb'(?:[^"{}\[\]]++|"[^"\\]*+(?:\\.[^"\\]*+)*+")*+', re.DOTALL)
+_TO_COMMA = re.compile(rb'(?:[^"{}\[\],]++|"[^"\\]*+(?:\\.[^"\\]*+)*+")*+', re.DOTALL)
 _BLANK = re.compile(rb"\s*")
 
 
@@ -138,20 +139,18 @@ class _Scan:
         return at + 1
 
     def _inside(self, part: bytes, at: int) -> int:
-        mark = (_MARK_OR_COMMA if self.listed and self.depth == 1 else _MARK).search(part, at)
-        if mark is None:
-            return len(part)
-        at = mark.end()
-        byte = mark[0]
+        run = (_TO_COMMA if self.listed and self.depth == 1 else _TO_BRACKET).match(part, at)
+        at = (run.end() if run else at) + 1
+        byte = part[at - 1 : at]
         if byte == b'"':
             self.quoted = True
         elif byte == b",":
             self._hold(part[self.start : at - 1])
             self._finish(Cut.ELEMENT)
             self.start = at
-        elif byte in b"{[":
+        elif byte in {b"{", b"["}:
             self.depth += 1
-        else:
+        elif byte:
             self.depth -= 1
             if self.depth == 0:
                 self._close(part, at)

@@ -11,7 +11,7 @@ from theodolite.core.errors import EventError
 from theodolite.core.lines import content, decode, first_keys, session_name
 from theodolite.core.reader import Recorded, Unreadable
 from theodolite.readers.openai_chat.conversation import Conversation
-from theodolite.readers.openai_chat.form import ITEMS, NAME, RECORD
+from theodolite.readers.openai_chat.form import ITEMS, NAME, RECORD, Record
 from theodolite.readers.openai_chat.pieces import Cut, Piece, pieces
 
 __all__ = ("OpenAIChat",)
@@ -21,9 +21,9 @@ class OpenAIChat:
     """Reads message lists: bare, under `messages` with what stands beside them, or one of these a line.
 
     A bare list is read message by message, an object as a whole. The first conversation of a file is named after the
-    file, a later one `name#line`; `session_id` or `id` beside the messages goes before that. The system prompt becomes
-    its hash; text parts are joined by line ends. A call whose arguments cannot be read is kept without them and
-    reported.
+    file, a later one `file#line`; `session_id` or `id` beside the messages goes before that, and becomes `id#line` when
+    it comes again, since hosts that log each request repeat the conversation. The system prompt becomes its hash; text
+    parts are joined by line ends. A call whose arguments cannot be read is kept without them and reported.
     """
 
     name = "openai-chat"
@@ -39,9 +39,10 @@ class OpenAIChat:
         return "messages" in keys and "system" not in keys
 
     def read(self, stream: BinaryIO, file: str) -> Iterator[Recorded]:
-        """Yield the events of each conversation. Holds one message, or one object, at a time."""
+        """Yield the events of each conversation. Holds one message, or one object, and the names that were given."""
         under: Conversation | None = None
         name = session_name(file)
+        given: set[str] = set()
         for place, piece in enumerate(pieces(stream)):
             if piece.cut is Cut.ELEMENT and under:
                 yield from under.message(piece.data, piece.line)
@@ -56,10 +57,10 @@ class OpenAIChat:
                 if piece.cut is Cut.LIST_BEGINS:
                     under = Conversation(session, file)
                 else:
-                    yield from _record(piece, session, file)
+                    yield from _record(piece, session, given, file)
 
 
-def _record(piece: Piece, name: str, file: str) -> Iterator[Recorded]:
+def _record(piece: Piece, name: str, given: set[str], file: str) -> Iterator[Recorded]:
     try:
         record = decode(RECORD, piece.data)
         messages = decode(ITEMS, record.messages) if isinstance(record.messages, Raw) else None
@@ -69,13 +70,23 @@ def _record(piece: Piece, name: str, file: str) -> Iterator[Recorded]:
     if messages is None:
         yield Unreadable(file=file, line=piece.line, reason="an object without messages")
         return
-    for given in (record.id, record.session_id):
-        try:
-            name = str(decode(NAME, given) or name) if isinstance(given, Raw) else name
-        except EventError as error:
-            yield Unreadable(file=file, line=piece.line, reason=f"session_id or id: {error}", session=name)
+    try:
+        said = _said_name(record)
+        if said:
+            name = f"{said}#{piece.line}" if said in given else said
+            given.add(said)
+    except EventError as error:
+        yield Unreadable(file=file, line=piece.line, reason=f"session_id or id: {error}", session=name)
     conversation = Conversation(name, file)
     yield from conversation.begin(record, piece.line)
     for message in messages:
         yield from conversation.message(message, piece.line)
     yield from conversation.end()
+
+
+def _said_name(record: Record) -> str:
+    for raw in (record.session_id, record.id):
+        said = decode(NAME, raw) if isinstance(raw, Raw) else None
+        if said not in {None, ""}:
+            return str(said)
+    return ""
