@@ -14,7 +14,7 @@ ORDINARY = {
     "prose": "The agent looked at the calendar and found several meetings in the week ahead; it said so to Emma. ",
     "prose with dates": "The agent found three meetings on 2024-05-08 at 10:30 and 2 more, of 45 minutes, on the 9th. ",
     "JSON": '{"id": "26", "title": "Team Sync", "start_time": "2024-05-26 09:00", "people": ["emma", "joe"]}, ',
-    "Russian": "Агент посмотрел в календарь и нашёл несколько встреч на следующей неделе; он сказал об этом. ",
+    "Japanese": "エージェントは予定表を見て、来週の会議をいくつか見つけ、エマにそう伝えました。",
     "source code": "def limits(self, tokens: int = 4096) -> dict[str, int]:\n    return {'max_tokens': tokens}\n",
     "mail addresses": "From: emma.johnson@example.com To: joe@example.org, eve@example.net Subject: Team Sync, 9:00. ",
 }
@@ -43,6 +43,7 @@ def seconds(text: str, runs: int) -> float:
 
 
 def ordinary() -> None:
+    """Print what text costs in which there is little or nothing to be found, beside one pass of one regex."""
     print(f"{'ordinary text':<20}{'µs per 100 characters':>24}{'µs per kB (100 kB)':>22}{'x one regex':>14}")
     for name, sentence in ORDINARY.items():
         short = (sentence * 2)[:100]
@@ -55,6 +56,7 @@ def ordinary() -> None:
 
 
 def linearity(length: int) -> None:
+    """Print what twice the length costs of texts that are hard for some rule."""
     print(f"\n{'repeated':<20}{'s for 0.5 MB':>14}{'s for 1 MB':>14}{'ratio':>8}")
     for mixture in HARD:
         half = seconds(AWAKE + mixture * (length // 2 // len(mixture)), runs=2)

@@ -182,6 +182,7 @@ class Desk:
             self.python.communicate(timeout=30)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
 def test_every_block_of_a_page_does_what_it_says(page: str, tmp_path: Path) -> None:
     blocks = list(_blocks(page))

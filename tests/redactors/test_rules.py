@@ -1,24 +1,30 @@
+# ruff: noqa: RUF001 - letters in disguise are what is tested
 from __future__ import annotations
+
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from theodolite.core.errors import ConfigError
-from theodolite.core.redaction import Profile
+from theodolite.core.redaction import Profile, Redactor
 from theodolite.redactors.rules import VOCABULARY, RuleRedactor
 
 REDACTOR = RuleRedactor()
 
-# What rules begin, go on and end with, so that what is drawn from it is near their edges.
-PIECES = """
+# What rules begin, go on and end with, so that what is drawn from it is near their edges. `_` is a space.
+PIECES = re.findall(
+    r"\S+",
+    """
     a b.com @ bob@example.com 1 22 333 4444 - . / ( ) + +1 00 0 020 4111_1111_1111_1111 378282246310005
-    DE89_3704_0044_0532_0130_00 DE89 123-45-6789 10.0.0.1 2001:db8::1 : :: v = " ' ` \\ password password= my_password_is_
-    token token:_ api_key secret_ is_ hunter2 8f3a9c01d2b4e5f6 :// https:// bearer_ authorization:_ cookie:_a=
-    eyJhbGciOi.eyJzdWIiOi.abc sk- abcdefghijklmnop1234 ghp_ AKIA -----BEGIN_RSA_PRIVATE_KEY----- -----END_RSA_PRIVATE_KEY-----
-    ----- [REDACTED:EMAIL] [REDACTED: ] [ &#64; %40 ０ ＠ 字 415-555-2671 (415)_555-2671 +44_20_7946_0958 phone:_ pin_is_
-    1234 , ; & < > --token_ for_ x é (at) [dot] ssn_
-""".split()
+    DE89_3704_0044_0532_0130_00 DE89 123-45-6789 10.0.0.1 2001:db8::1 : :: v = " ' ` \\ password password=
+    my_password_is_ token token:_ api_key secret_ is_ hunter2 8f3a9c01d2b4e5f6 :// https:// bearer_ authorization:_
+    cookie:_a= eyJhbGciOi.eyJzdWIiOi.abc sk- abcdefghijklmnop1234 ghp_ AKIA -----BEGIN_RSA_PRIVATE_KEY-----
+    -----END_RSA_PRIVATE_KEY----- ----- [REDACTED:EMAIL] [REDACTED: ] [ &#64; %40 ０ ＠ 字 415-555-2671 (415)_555-2671
+    +44_20_7946_0958 phone:_ pin_is_ 1234 , ; & < > --token_ for_ x é (at) [dot] ssn_
+    """,
+)
 NEAR_EDGES = st.lists(
     st.one_of(
         st.sampled_from([piece.replace("_", " ") for piece in PIECES]),
@@ -126,5 +132,6 @@ def test_a_field_cannot_be_both_categorical_and_free() -> None:
         RuleRedactor({"reasoning": ["yes"]})
 
 
-def test_name_and_version_are_given() -> None:
-    assert (REDACTOR.name, REDACTOR.version) == ("rules", "1")
+def test_it_is_a_redactor_with_a_name_and_a_version() -> None:
+    redactor: Redactor = REDACTOR
+    assert (redactor.name, redactor.version) == ("rules", "1")

@@ -1,5 +1,6 @@
 """What must go: each example is the whole text, with the part that must be replaced between « and »."""
 
+# ruff: noqa: RUF001 - letters in disguise are what is tested
 from __future__ import annotations
 
 import re
@@ -100,6 +101,7 @@ EXAMPLES = {
         «+44\u00a020\u00a07946\u00a00958»
         «415‑555‑2671»
         «+٤٤ ٢٠ ٧٩٤٦ ٠٩٥٨»
+        电话«+44 20 7946 0958»是
         """,
     "CARD": """
         «4111111111111111»
@@ -152,6 +154,8 @@ EXAMPLES = {
         «203.0.113.0»/24
         [«203.0.113.7»]
         The host is «203.0.113.7».
+        ip=«203.0.113.7», host: «203.0.113.8»
+        <«203.0.113.7»>
         «1.2.3.4»
         """,
     "IPV6": """
@@ -165,6 +169,7 @@ EXAMPLES = {
         «1:2:3:4:5:6:7:8»
         host:«fd12:3456:789a::1», port 1
         «2606:4700::»
+        地址«2001:db8::1»。
         """,
     "JWT": """
         «eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U»
@@ -283,6 +288,7 @@ EXAMPLES = {
         CVV: «123»
         your verification code is «463820»
         security code is: «463820»
+        pin: «1234»号
         """,
     "SECRET": r"""
         api_key: "«a1b2c3d4e5f6»"

@@ -129,6 +129,24 @@ EXAMPLES = r"""
     password: required
     Forgot password? Click here.
     click this link to reset your password: https://example.com/reset
+    timestamp: 2024-06-02 21:04:06.522483
+    06.522483 s
+    +3.140000 and +35236450.6
+    see section 8.1.2.2 and rfc7231#section-7.1.1.1
+    __version__ = "0.5.1.2"
+    if not (user or passwd): return None
+    - password: password to use with username
+    self.passwd = passwd; root.open(self.at, zip_mode, pwd=pwd)
+    password = auth[2]
+    def extractall(self, path=None, members=None, pwd=None):
+    def fallback_getpass(prompt='Password: ', stream=None):
+    user_pass = '%s:%s' % (unquote(user), unquote(password))
+    pwd = (self.password.encode('utf-8') if isinstance(self.password, str) else self.password)
+    pw = pw + c
+    'HAVE_STRUCT_PASSWD_PW_PASSWD': 1,
+    __author__ = "Lars Gust\u00e4bel"
+    _DD_SIGNATURE = 0x08074b50
+    f"password={password}" and "password": "${PASSWORD}"
     password_length: 12, passwordless: true
     pass: 5, fail: 3
     the pass is 3 km long
@@ -162,7 +180,7 @@ EXAMPLES = r"""
     100% of 20%3 is
     A&B &amp; C &lt; D
     50 €, ½ cup, ① first, № 5
-    Привет, мир! 你好，世界。 नमस्ते दुनिया
+    Привет, мир! 你好世界。 नमस्ते दुनिया
     \d{3}-\d{4} and \u00e9
     [REDACTED:EMAIL] and password: [REDACTED:PASSWORD]
     [REDACTED:PHONE][REDACTED:CARD]

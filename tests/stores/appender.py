@@ -45,4 +45,5 @@ def main(path: str, key: str, name: str) -> None:
     flush_often(store, f"{name}-flush")
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from theodolite.cli.choices import ShortForm
 from theodolite.cli.exits import NOTHING, USAGE, answering
 
-__all__ = ("Form", "doctor")
-
-
-class Form(StrEnum):
-    """The forms of the answer."""
-
-    TEXT = "text"
-    JSON = "json"
+__all__ = ("doctor",)
 
 
 def doctor(
@@ -26,7 +19,9 @@ def doctor(
         Path | None,
         typer.Option("--config", "-c", metavar="FILE", help="Settings; ./theodolite.toml by default, if it is there."),
     ] = None,
-    form: Annotated[Form, typer.Option("--format", "-f", help="text for people, json for programs.")] = Form.TEXT,
+    form: Annotated[
+        ShortForm, typer.Option("--format", "-f", help="text for people, json for programs.")
+    ] = ShortForm.TEXT,
 ) -> None:
     """Say whether this installation works: versions, settings, plug-ins, readers, detectors, store, terminal.
 
@@ -36,7 +31,7 @@ def doctor(
         from theodolite.cli.health import examine, told  # noqa: PLC0415 - costs more than --help does
 
         health = examine(config)
-        if form is Form.JSON:
+        if form is ShortForm.JSON:
             from theodolite.reports.json import encoded  # noqa: PLC0415 - as above
 
             sys.stdout.write(encoded(health).decode() + "\n")

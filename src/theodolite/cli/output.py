@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from theodolite.cli.scan import Form
+from theodolite.cli.choices import Form
 from theodolite.core.errors import ConfigError
 from theodolite.reports.json import JSONLinesReport, JSONReport
 from theodolite.reports.layout import Block, plain

@@ -11,8 +11,9 @@ import multiprocessing
 import signal
 import warnings
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 
@@ -95,11 +96,25 @@ def judge(
 def _answers(cut: Iterable[bytes], plan: bytes, pool: Executor, ahead: int) -> Iterator[_Answer]:
     waiting: deque[Future[bytes]] = deque()
     for batch in cut:
-        waiting.append(pool.submit(judge_batch, plan, batch))
+        with _sheltered():
+            waiting.append(pool.submit(judge_batch, plan, batch))
         if len(waiting) > ahead:
             yield _ANSWER.decode(waiting.popleft().result())
     while waiting:
         yield _ANSWER.decode(waiting.popleft().result())
+
+
+@contextmanager
+def _sheltered() -> Generator[None, None, None]:
+    """Hold Ctrl-C back while a worker may be started: it inherits that, and is not stopped before it can say so."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def batches(recorded: Iterable[Recorded], size: int = BATCH) -> Iterator[bytes]:

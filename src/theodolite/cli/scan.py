@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from theodolite.cli.choices import Form, Reached
 from theodolite.cli.exits import answering
 
-__all__ = ("EXAMPLES", "Form", "Reached", "scan")
+__all__ = ("EXAMPLES", "scan")
 
 EXAMPLES = """Examples:
 
@@ -22,80 +22,74 @@ theodolite scan recordings/ --store evidence.db --fail-on elevated_review
 """
 
 
-class Form(StrEnum):
-    """The forms of a report."""
-
-    TEXT = "text"
-    JSON = "json"
-    JSONL = "jsonl"
-
-
-class Reached(StrEnum):
-    """The actions that `--fail-on` takes."""
-
-    ELEVATED_REVIEW = "elevated_review"
-    RESTRICTED_MODE = "restricted_mode"
+_Paths = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="PATH",
+        help="Recordings, plain or gzipped. A folder stands for the .json and .jsonl files below it.",
+    ),
+]
+_Form = Annotated[
+    Form,
+    typer.Option(
+        "--format", "-f", help="text for people, json for one document, jsonl for one session a line as they come."
+    ),
+]
+_Output = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", metavar="FILE", help="Write the report to FILE, replacing what is there."),
+]
+_Jobs = Annotated[
+    int,
+    typer.Option(
+        "--jobs", "-j", min=1, max=64, metavar="N", help="Judge with N processes. The report is the same for any N."
+    ),
+]
+_Store = Annotated[
+    Path | None,
+    typer.Option(
+        "--store", metavar="FILE", help="Keep every decision, redacted, in the SQLite store FILE, made if absent."
+    ),
+]
+_Calibration = Annotated[
+    Path | None,
+    typer.Option("--calibration", metavar="FILE", help="Grade by this artefact instead of the shipped thresholds."),
+]
+_Config = Annotated[
+    Path | None,
+    typer.Option("--config", "-c", metavar="FILE", help="Settings; ./theodolite.toml by default, if it is there."),
+]
+_Reader = Annotated[
+    str | None,
+    typer.Option(
+        "--reader", metavar="NAME", help="Read every recording in this form. `theodolite doctor` lists the forms."
+    ),
+]
+_NoProbes = Annotated[
+    bool, typer.Option("--no-probes", help="Ask no model anything. The detectors that ship ask none so far.")
+]
+_FailOn = Annotated[
+    Reached | None,
+    typer.Option(
+        "--fail-on",
+        metavar="ACTION",
+        help="Exit with 1 only where a session's action reaches ACTION (elevated_review or restricted_mode), instead "
+        "of for any finding.",
+    ),
+]
 
 
 def scan(  # noqa: PLR0913, PLR0917 - every option is an argument: that is how typer reads a command
-    paths: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="PATH...",
-            help="Recordings, plain or gzipped. A folder stands for the .json and .jsonl files below it.",
-        ),
-    ],
-    form: Annotated[
-        Form,
-        typer.Option(
-            "--format",
-            "-f",
-            help="text for people, json for one document, jsonl for one session a line as they come.",
-        ),
-    ] = Form.TEXT,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write the report to FILE, replacing what is there."),
-    ] = None,
-    jobs: Annotated[
-        int,
-        typer.Option(
-            "--jobs", "-j", min=1, max=64, metavar="N", help="Judge with N processes. The report is the same for any N."
-        ),
-    ] = 1,
-    store: Annotated[
-        Path | None,
-        typer.Option(
-            "--store", metavar="FILE", help="Keep every decision, redacted, in the SQLite store FILE, made if absent."
-        ),
-    ] = None,
-    calibration: Annotated[
-        Path | None,
-        typer.Option("--calibration", metavar="FILE", help="Grade by this artefact instead of the shipped thresholds."),
-    ] = None,
-    config: Annotated[
-        Path | None,
-        typer.Option("--config", "-c", metavar="FILE", help="Settings; ./theodolite.toml by default, if it is there."),
-    ] = None,
-    reader: Annotated[
-        str | None,
-        typer.Option(
-            "--reader", metavar="NAME", help="Read every recording in this form. `theodolite doctor` lists the forms."
-        ),
-    ] = None,
-    no_probes: Annotated[
-        bool,
-        typer.Option("--no-probes", help="Ask no model anything. The detectors that ship ask none so far."),
-    ] = False,
-    fail_on: Annotated[
-        Reached | None,
-        typer.Option(
-            "--fail-on",
-            metavar="ACTION",
-            help="Exit with 1 only where a session's action reaches ACTION (elevated_review or restricted_mode), "
-            "instead of for any finding.",
-        ),
-    ] = None,
+    paths: _Paths,
+    form: _Form = Form.TEXT,
+    output: _Output = None,
+    jobs: _Jobs = 1,
+    store: _Store = None,
+    calibration: _Calibration = None,
+    config: _Config = None,
+    reader: _Reader = None,
+    no_probes: _NoProbes = False,
+    fail_on: _FailOn = None,
 ) -> None:
     """Judge recorded sessions, and report what was found, why, and what could not be judged.
 

@@ -10,11 +10,11 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from theodolite.cli.choices import Form, Reached
 from theodolite.cli.exits import FINDING, NOT_JUDGED, NOTHING, say
 from theodolite.cli.output import reporting
 from theodolite.cli.parallel import Plan, judge
 from theodolite.cli.progress import Progress
-from theodolite.cli.scan import Form, Reached
 from theodolite.config.settings import nearest, read_settings
 from theodolite.config.wiring import Instrument, wire
 from theodolite.core.errors import ConfigError, TheodoliteError

@@ -25,6 +25,8 @@ def verified(file: Path, key_file: Path | None) -> tuple[str, bool]:
     Raises ConfigError for a key that cannot be read, and StoreError for a file that is not a store.
     """
     key = read_key(key_file) if key_file is not None else None
+    if file.is_file() and not file.stat().st_size:  # SQLite would make a new store of it
+        raise StoreError(f"{file} is empty, and no store: was it copied while it was being made?")
     with SQLiteStore(file, key=key, create=False) as store:
         try:
             result = verify(store, key)

@@ -5,20 +5,26 @@ from __future__ import annotations
 import difflib
 import re
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import get_type_hints
 
 import msgspec
 from msgspec import Struct
 
+from theodolite.core.arguments import is_mapping
 from theodolite.core.errors import ConfigError
 from theodolite.core.intent import Effect
 from theodolite.core.policy import Mode
 from theodolite.core.redaction import Profile
 
-__all__ = ("FILE", "PolicySettings", "Settings", "StoreSettings", "nearest", "read_settings")
+__all__ = ("FILE", "PolicySettings", "Settings", "StoreSettings", "explained", "nearest", "read_settings")
 
 FILE = "theodolite.toml"
+PAGE = "The keys and values are on the page docs/reference/configuration.md."
+
+# Tables whose keys the operator chooses, and what their values are.
+_OPEN_TABLES: tuple[tuple[str, type], ...] = (("policy.modes", Mode), ("tools", Effect), ("detectors", dict))
 
 
 class PolicySettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -80,24 +86,35 @@ def read_settings(path: Path | None = None) -> Settings:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} cannot be read: {error}") from error
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f"{path} is not TOML: {error}") from error
     if "folder" in document:
         raise ConfigError(f"{path}: unknown key 'folder'; paths are relative to the file itself")
+    for table, kind in _OPEN_TABLES:
+        for key, value in _table(document, table).items():
+            try:
+                msgspec.convert(value, kind)
+            except msgspec.ValidationError as error:
+                raise ConfigError(f"{path}: {table}.{key}: {error}. {PAGE}") from error
     try:
         return msgspec.convert({**document, "folder": str(path.parent)}, Settings)
     except msgspec.ValidationError as error:
-        raise ConfigError(f"{path}: {_explained(str(error))}") from error
+        raise ConfigError(f"{path}: {explained(str(error), _keys(Settings))}") from error
 
 
-def _explained(message: str) -> str:
-    """Return msgspec's message in the words of a TOML file, with the nearest valid key."""
+def _table(document: object, name: str) -> Mapping[object, object]:
+    for part in name.split("."):
+        document = document.get(part) if is_mapping(document) else None
+    return document if is_mapping(document) else {}
+
+
+def explained(message: str, keys: list[str], table: str = "") -> str:
+    """Return msgspec's message about a table in the words of a TOML file, with the nearest of the valid keys."""
     unknown = re.search(r"unknown field `(.*?)`(?: - at `\$\.?(.*?)`)?$", message)
     if unknown is None:
-        place = message.replace("$.", "").replace("`$`", "the file")
-        return f"{place}. The keys and values are on the page docs/reference/configuration.md."
+        return f"{message.replace('$.', table)}. {PAGE}"
     key = ".".join(part for part in (unknown[2], unknown[1]) if part)
-    return f"unknown key '{key}'; {nearest(key, _keys(Settings))}"
+    return f"unknown key '{table}{key}'; {nearest(table + key, keys)}"
 
 
 def nearest(name: str, known: list[str]) -> str:

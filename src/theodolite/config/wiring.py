@@ -12,17 +12,17 @@ import msgspec
 from msgspec import Struct
 
 from theodolite.config.plugins import plugins
-from theodolite.config.settings import Settings, nearest, read_settings
+from theodolite.config.settings import Settings, explained, nearest, read_settings
 from theodolite.core.calibration import Calibration
 from theodolite.core.detector import AnyDetector
 from theodolite.core.errors import CalibrationError, ConfigError
-from theodolite.core.policy import Policy
+from theodolite.core.policy import STARTING_MODES, Policy
 from theodolite.core.reader import Reader
 from theodolite.core.redaction import Redactor
 from theodolite.core.store import Store
 from theodolite.core.verifier import Verifier
 from theodolite.detectors.trajectory.margin import MarginDetector
-from theodolite.detectors.trajectory.shadow_memory import ShadowMemoryConfig, ShadowMemoryDetector
+from theodolite.detectors.trajectory.shadow_memory import ShadowMemoryDetector
 from theodolite.readers.jsonl import EventLines
 from theodolite.readers.labelled import LabelledSessions
 from theodolite.readers.openai_chat import OpenAIChat
@@ -85,19 +85,22 @@ def wire(settings: Settings, *, store: Path | None = None, calibration: Path | N
         raise ConfigError("store.raw_events needs store.key_file: own events in a recording are sealed with the key")
     kept = store or (folder / settings.store.path if settings.store.path else None)
     fitted = calibration or (folder / settings.calibration if settings.calibration else None)
-    opened = _store(kept, key) if kept else None
-    monitor = Monitor(
-        _detectors(settings),
-        verifiers=_verifiers(settings),
-        policy=_policy(settings),
-        store=opened,
+    detectors, verifiers = _offered_detectors(settings), _offered_verifiers(settings)
+    build = partial(
+        Monitor,
+        _detectors(settings, detectors),
+        verifiers=[kind() for kind in verifiers.values()],
+        policy=_policy(settings, [*STARTING_MODES, *detectors, *verifiers]),
         redactor=_redactor(settings),
         calibration=_calibration(fitted) if fitted else None,
         effects=settings.tools,
         recorder=Recorder(folder / raw, key) if raw and key else None,
-        closing=() if opened is None else (opened.close,),
     )
-    return Instrument(settings, monitor, _readers(settings, key), opened, key)
+    readers = _readers(settings, key)
+    # The store is opened last: what is wrong with the rest leaves no file open.
+    opened = _store(kept, key) if kept else None
+    monitor = build(store=opened, closing=() if opened is None else (opened.close,))
+    return Instrument(settings, monitor, readers, opened, key)
 
 
 def read_key(path: Path) -> bytes:
@@ -114,8 +117,11 @@ def read_key(path: Path) -> bytes:
     return key
 
 
-def _policy(settings: Settings) -> Policy:
+def _policy(settings: Settings, known: list[str]) -> Policy:
     chosen = settings.policy
+    for name in chosen.modes:
+        if name not in known:
+            raise ConfigError(f"policy.modes: there is no detector {name!r}; {nearest(name, known)}")
     return Policy(modes=chosen.modes, default=chosen.default, hold=chosen.hold, fail_closed=chosen.fail_closed)
 
 
@@ -127,15 +133,23 @@ def _offered(settings: Settings, group: str, own: Mapping[str, _F]) -> dict[str,
     return {**cast("dict[str, _F]", plugins(f"theodolite.{group}")), **own}
 
 
-def _detectors(settings: Settings) -> list[AnyDetector]:
+def _offered_detectors(settings: Settings) -> dict[str, Callable[..., AnyDetector]]:
     own: dict[str, Callable[..., AnyDetector]] = {
         "margin": MarginDetector,
         "shadow_memory": ShadowMemoryDetector,
     }
-    offered = _offered(settings, "detectors", own)
+    return _offered(settings, "detectors", own)
+
+
+def _offered_verifiers(settings: Settings) -> dict[str, Callable[[], Verifier]]:
+    own: dict[str, Callable[[], Verifier]] = {}
+    return _offered(settings, "verifiers", own)
+
+
+def _detectors(settings: Settings, offered: Mapping[str, Callable[..., AnyDetector]]) -> list[AnyDetector]:
     for name in settings.detectors:
         if name not in offered:
-            raise ConfigError(f"there is no detector {name!r}; {nearest(name, list(offered))}")
+            raise ConfigError(f"detectors: there is no detector {name!r}; {nearest(name, list(offered))}")
     made = [_detector(name, kind, dict(settings.detectors.get(name, {}))) for name, kind in offered.items()]
     return [detector for detector in made if detector is not None]
 
@@ -151,18 +165,14 @@ def _detector(name: str, kind: Callable[..., AnyDetector], given: dict[str, obje
         if given:
             raise ConfigError(f"detectors.{name} takes no settings but 'enabled', not {min(given)!r}")
         return kind()
-    if settings is ShadowMemoryConfig:
+    if "enabled" in settings.__struct_fields__:
         given["enabled"] = True
+    table = f"detectors.{name}."
     try:
         return kind(msgspec.convert(given, settings))
     except msgspec.ValidationError as error:
-        known = ", ".join(["enabled", *(field for field in settings.__struct_fields__ if field != "enabled")])
-        raise ConfigError(f"detectors.{name}: {error}; its keys are {known}") from error
-
-
-def _verifiers(settings: Settings) -> list[Verifier]:
-    own: dict[str, Callable[[], Verifier]] = {}
-    return [kind() for kind in _offered(settings, "verifiers", own).values()]
+        keys = [table + key for key in dict.fromkeys(["enabled", *settings.__struct_fields__])]
+        raise ConfigError(f"detectors.{name}: {explained(str(error), keys, table)}") from error
 
 
 def _readers(settings: Settings, key: bytes | None) -> tuple[Reader, ...]:

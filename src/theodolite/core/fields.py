@@ -11,9 +11,9 @@ from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from theodolite.core.errors import EventError
-from theodolite.core.text import encodable, printable
+from theodolite.core.text import spell_out
 
-__all__ = ("hold", "spell_out")
+__all__ = ("hold",)
 
 
 def hold(struct: Struct) -> None:
@@ -27,7 +27,7 @@ def hold(struct: Struct) -> None:
         if type(value) not in plain:
             try:
                 value = msgspec.convert(value, hint)
-            except msgspec.ValidationError as error:
+            except ValueError as error:
                 raise EventError(f"{type(struct).__name__}.{name}: {error}; leave out what is not known") from None
             value = str.__str__(value) if isinstance(value, str) and str in plain else value
             force_setattr(struct, name, value)
@@ -35,14 +35,6 @@ def hold(struct: Struct) -> None:
             spell_out(struct, name)
         elif type(value) is float and not math.isfinite(value):
             raise EventError(f"{type(struct).__name__}.{name}: {value} is not a number; leave out what is not known")
-
-
-def spell_out(struct: Struct, *names: str) -> None:
-    """Spell out the lone surrogates in some text fields of a Struct that is being made."""
-    for name in names:
-        text = getattr(struct, name)
-        if not encodable(text):
-            force_setattr(struct, name, printable(text))
 
 
 @cache

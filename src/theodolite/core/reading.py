@@ -9,7 +9,7 @@ from enum import StrEnum
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
-from theodolite.core.fields import spell_out
+from theodolite.core.text import spell_out
 
 __all__ = ("Cause", "Evidence", "Fact", "Failure", "Level", "Reading", "Signal", "Status")
 

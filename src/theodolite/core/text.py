@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-__all__ = ("encodable", "printable")
+from msgspec import Struct
+from msgspec.structs import force_setattr
+
+__all__ = ("encodable", "printable", "spell_out")
 
 
 def encodable(text: str) -> bool:
@@ -23,3 +26,11 @@ def printable(text: str) -> str:
     a\ud800b
     """
     return text if encodable(text) else text.encode("utf-8", "backslashreplace").decode()
+
+
+def spell_out(struct: Struct, *names: str) -> None:
+    """Spell out the lone surrogates in some text fields of a Struct that is being made."""
+    for name in names:
+        text = getattr(struct, name)
+        if not encodable(text):
+            force_setattr(struct, name, printable(text))

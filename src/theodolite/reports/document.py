@@ -212,11 +212,9 @@ def summary(totals: Totals, run: Run) -> Summary:
 
 def json_schema() -> dict[str, object]:
     """Return the JSON Schema (2020-12) of a Document; `$defs` has that of a SessionReport, a line of jsonl."""
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "theodolite scan --format json",
-        **msgspec.json.schema(Document),
-    }
+    dialect = "https://json-schema.org/draft/2020-12/schema"
+    schema = {"$schema": dialect, "title": "theodolite scan --format json", **msgspec.json.schema(Document)}
+    return msgspec.json.decode(msgspec.json.encode(schema), type=dict[str, object])
 
 
 def _call(row: CallRow) -> CallReport:

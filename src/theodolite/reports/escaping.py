@@ -33,7 +33,7 @@ def inert(text: str, limit: int | None = None) -> str:
     >>> print(inert("\x1b[2J\u202e[red]two\nlines"))
     \x1b[2J\u202e[red]two\nlines
     >>> print(inert("##vso[task.complete] ::error::", 24))
-    \x23#vso[task.complete] \... [30 characters]
+    \x23#vso[task.complete] ... [30 characters]
     """
     shown = _spelled(text if limit is None else text[:limit])
     if limit is None or len(shown) <= limit >= len(text):

@@ -142,18 +142,20 @@ def _watches(watches: Iterable[Watch]) -> Table:
 
 def _unjudged(totals: Totals) -> Iterator[Block]:
     blind = [watch for watch in totals.watches if watch.blind]
-    if not (blind or totals.troubles or totals.unreadable):
+    if not (blind or totals.troubles or totals.unexplained or totals.unreadable):
         return
     yield Heading((Span("What could not be judged", Style.STRONG),))
     for watch in blind:
         what = f"{inert(watch.detector, NAME)} could not judge {_count(watch.blind, 'session')}"
-        gaps = ", ".join(f"{name} in {count:,}" for name, count in sorted(watch.missing.items()))
-        missing = f"; of what it reads there never came {gaps}" if gaps else ""
+        gaps = ", ".join(f"{name} in {count:,} of them" for name, count in sorted(watch.missing.items()))
+        missing = f" (never came: {gaps})" if gaps else ""
         yield Paragraph((Span(what + missing, Style.WARN if watch.decides else Style.PLAIN),))
     for trouble in totals.troubles:
-        times = f"{inert(trouble.detector, NAME)} ({trouble.cause.replace('_', ' ')}) {_count(trouble.times, 'time')}"
-        first = f", first in {inert(trouble.session, NAME)}: {inert(trouble.detail, QUOTE)}"
+        times = f"{inert(trouble.detector, NAME)}: {trouble.cause.replace('_', ' ')}, {_count(trouble.times, 'time')}"
+        first = f", first in session {inert(trouble.session, NAME)}: {inert(trouble.detail, QUOTE)}"
         yield Paragraph((Span(times, Style.WARN), Span(first)))
+    for name, count in totals.unexplained.items():
+        yield Paragraph((Span(f"{inert(name, NAME)}: failed outside of any decision, {_count(count, 'time')}"),))
     for part in totals.unreadable[:PARTS]:
         yield Paragraph((Span(inert(place(part), QUOTE), Style.STRONG), Span(inert(part.reason, QUOTE))))
     inside = totals.unread - len(totals.unreadable)

@@ -89,6 +89,7 @@ class Totals:
         self.events: Counter[str] = Counter()
         self.channels: Counter[str] = Counter()
         self.unset: Counter[str] = Counter()
+        self.failures: Counter[str] = Counter()
         self.unread = 0
         self.unreadable: list[Unreadable] = []
         self._watches: dict[tuple[str, str], Watch] = {}
@@ -109,6 +110,14 @@ class Totals:
         """Who failed, and why."""
         return tuple(self._troubles.values())
 
+    @property
+    def unexplained(self) -> dict[str, int]:
+        """How often who failed without a decision that says so: at the end of a session, say."""
+        explained = Counter[str]()
+        for trouble in self.troubles:
+            explained[trouble.detector] += trouble.times if trouble.cause is not Cause.NO_EVIDENCE else 0
+        return dict(self.failures - explained)
+
     def add(self, item: Sighting | Unreadable) -> None:
         """Count a session, or a part that belongs to none."""
         if isinstance(item, Unreadable):
@@ -125,6 +134,7 @@ class Totals:
         self.events.update(item.coverage.events)
         self.channels.update(item.coverage.channels)
         self.unset.update(item.coverage.unset)
+        self.failures.update(item.coverage.failures)
         for sight in item.coverage.detectors:
             self._saw(sight)
         for decision in item.decisions:

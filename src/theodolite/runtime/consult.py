@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from typing import TypeGuard
 
 from theodolite.core.arguments import is_sequence
 from theodolite.core.detector import Asker
 from theodolite.core.event import InquirySettled
 from theodolite.core.inquiry import Dialogue, Exchange, Inquiry, Query, Reply
-from theodolite.core.reading import Cause, Failure, Reading, Signal
+from theodolite.core.reading import Failure, Reading, Signal
 from theodolite.core.verifier import Case, Verifier
 from theodolite.core.window import Window
+from theodolite.runtime.answers import failure_of, proved
 
-__all__ = ("Consultation", "consult", "failure_of")
+__all__ = ("Consultation", "consult")
+
+# A dialogue that asks more often than this will not end: the largest inquiry in the design, a probe with its twin in
+# all rotations of five options, needs about ten rounds.
+ROUNDS = 100
 
 Consultation = Generator[tuple[Query, ...], tuple[Reply | Failure, ...], InquirySettled]
 """Yields queries, is sent answers, returns how the inquiry was settled. It does not raise."""
@@ -70,34 +74,48 @@ def _guarded(
 ) -> Generator[tuple[Query, ...], tuple[Reply | Failure, ...], tuple[Reading | Failure, ...]]:
     """Drive a dialogue through, keeping what was said; a fault of the asker becomes a Failure."""
     try:
-        said = yield from _tapped(asker.inquire(inquiry.subject), log)
+        said = yield from _tapped(_made(asker.inquire(inquiry.subject)), log)
+        return _signed(said, asker)
     except Exception as error:  # noqa: BLE001 - the boundary to plug-ins: their fault becomes a value
         return (failure_of(error, asker.name, asker.version),)
-    if _is_sound(said):
-        return said
-    detail = "a dialogue must return a tuple of readings and failures, at least one"
-    return (Failure(detector=asker.name, version=asker.version, cause=Cause.MALFORMED, detail=detail),)
 
 
-def _is_sound(said: object) -> TypeGuard[tuple[Reading | Failure, ...]]:
-    return is_sequence(said) and len(said) > 0 and all(isinstance(answer, Reading | Failure) for answer in said)
+def _made(dialogue: object) -> Dialogue:
+    if not isinstance(dialogue, Generator):
+        raise TypeError(f"inquire gave {type(dialogue).__name__}, not a dialogue")
+    return dialogue
 
 
-def _tapped(dialogue: Dialogue, log: list[Exchange]) -> Dialogue:
+def _signed(said: object, asker: Asker) -> tuple[Reading | Failure, ...]:
+    if not is_sequence(said) or not said:
+        raise TypeError("a dialogue must return a tuple of readings and failures, at least one")
+    answers = tuple([proved(answer) for answer in said])
+    for answer in answers:
+        if isinstance(answer, Reading) and (answer.detector, answer.version) != (asker.name, asker.version):
+            raise ValueError(f"the dialogue spoke in the name of {answer.detector} {answer.version}")
+    return answers
+
+
+def _tapped(
+    dialogue: Dialogue, log: list[Exchange]
+) -> Generator[tuple[Query, ...], tuple[Reply | Failure, ...], object]:
     try:
-        queries = next(dialogue)
-        while True:
+        queries = _asked(next(dialogue))
+        for _ in range(ROUNDS):
             answers = yield queries
             log.extend(map(Exchange, queries, answers))
-            queries = dialogue.send(answers)
+            queries = _asked(dialogue.send(answers))
     except StopIteration as stop:
-        said: tuple[Reading | Failure, ...] = stop.value
-        return said
+        return stop.value
     finally:
         dialogue.close()
+    raise ValueError(f"the dialogue still asks after {ROUNDS} rounds")
 
 
-def failure_of(error: BaseException, detector: str, version: str) -> Failure:
-    """Return the failure that an exception stands for; its text is redacted later like all else."""
-    cause = Cause.MALFORMED if isinstance(error, TypeError | ValueError) else Cause.ERROR
-    return Failure(detector=detector, version=version, cause=cause, detail=f"{type(error).__name__}: {error}")
+def _asked(queries: object) -> tuple[Query, ...]:
+    if not is_sequence(queries):
+        raise TypeError(f"the dialogue asked {type(queries).__name__}, not a tuple of queries")
+    asked = tuple([query for query in queries if isinstance(query, Query)])
+    if not asked or len(asked) < len(queries):
+        raise TypeError("the dialogue asked something else than queries, at least one")
+    return asked

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+import threading
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from typing import TypeGuard, TypeVar
 
 import anyio
@@ -14,7 +16,8 @@ from theodolite.core.event import InquirySettled
 from theodolite.core.inquiry import Query, Reply, Role
 from theodolite.core.model import Model
 from theodolite.core.reading import Cause, Failure
-from theodolite.runtime.consult import Consultation, failure_of
+from theodolite.runtime.answers import failure_of
+from theodolite.runtime.consult import Consultation
 
 __all__ = ("Panel", "drive", "drive_sync", "run", "wait")
 
@@ -23,13 +26,16 @@ _T = TypeVar("_T")
 # Seconds for one answer. Our choice: the default of the OpenAI and Anthropic SDKs is 600, which is longer than a
 # session may want to wait for an opinion that is out of band anyway.
 TIMEOUT = 30.0
+# Seconds between two looks for a place at a model that another event loop is asking.
+INTERVAL = 0.02
 
 
 class Panel:
     """Which model plays which role. Shared by all sessions of a Monitor; keeps each model's limit on concurrency.
 
-    A query to a role that nobody plays, a model that raises, and one that takes longer than `timeout` seconds all give
-    a Failure. When one of the queries put side by side fails, the others are cancelled: half a comparison is none.
+    A query to a role that nobody plays, a model that raises, and one that takes longer than `timeout` seconds to answer
+    all give a Failure; the time that a query waits for its turn does not count. When one of the queries put side by
+    side fails, the others are cancelled: half a comparison is none. The limit holds over all event loops and threads.
     """
 
     name = "panel"
@@ -39,6 +45,9 @@ class Panel:
         self._models = dict(models or {})
         self._timeout = timeout
         self._limits: RunVar[dict[int, anyio.CapacityLimiter]] = RunVar("limits")
+        self._places = {
+            id(model): threading.Semaphore(max(1, model.max_concurrency)) for model in self._models.values()
+        }
 
     def _failed(self, cause: Cause, detail: str) -> Failure:
         return Failure(detector=self.name, version=self.version, cause=cause, detail=detail)
@@ -64,8 +73,8 @@ class Panel:
         if model is None:
             return self._failed(Cause.ERROR, f"no model plays the role {query.role.value}")
         try:
-            with anyio.fail_after(self._timeout):
-                async with self._limit(model):
+            async with self._turn(model):
+                with anyio.fail_after(self._timeout):
                     reply = await model.ask(query)
         except TimeoutError:
             return self._failed(Cause.TIMEOUT, f"{query.role.value}: no answer within {self._timeout} s")
@@ -76,6 +85,18 @@ class Panel:
         if not _is_reply(reply):
             return self._failed(Cause.MALFORMED, f"{query.role.value}: {type(reply).__name__} is not a Reply")
         return reply
+
+    @asynccontextmanager
+    async def _turn(self, model: Model) -> AsyncGenerator[None, None]:
+        """Wait for a turn at a model: in order within this event loop, and then for a place beside other loops."""
+        place = self._places[id(model)]
+        async with self._limit(model):
+            while not place.acquire(blocking=False):  # noqa: ASYNC110 - an anyio.Event cannot be set from another loop
+                await anyio.sleep(INTERVAL)
+            try:
+                yield
+            finally:
+                place.release()
 
     def _limit(self, model: Model) -> anyio.CapacityLimiter:
         # A limiter belongs to the event loop that it was made in, and hosts may use several.

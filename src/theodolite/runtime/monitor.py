@@ -5,18 +5,20 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeGuard
 
 from theodolite.core.calibration import Band, Calibration, grade
 from theodolite.core.detector import AnyDetector, Asker
-from theodolite.core.errors import ConfigError
+from theodolite.core.errors import ConfigError, EventError
 from theodolite.core.event import AnyEvent, CanaryChecked, Channel, Cleared, Event
 from theodolite.core.intent import Effect
 from theodolite.core.policy import Decision, Policy
-from theodolite.core.reading import Failure, Reading, Signal
+from theodolite.core.reading import Cause, Failure, Reading, Signal
 from theodolite.core.redaction import DenyAll, Redactor
 from theodolite.core.store import Store
+from theodolite.core.text import printable
 from theodolite.core.verifier import Verifier
 from theodolite.runtime.session import Session
 
@@ -39,7 +41,7 @@ class Monitor:
     operators who opted in to keep sessions. `closing` is called by `close`, so that what belongs to this Monitor alone
     is closed with it.
 
-    Raises ConfigError where detectors or verifiers share a name or a code.
+    Raises ConfigError where detectors or verifiers share a name or a code, or an effect is none.
 
     >>> from theodolite.core.event import ToolCallProposed
     >>> with Monitor().session("s-1") as session:
@@ -70,12 +72,15 @@ class Monitor:
         self.redactor: Redactor = redactor or DenyAll()
         self.calibration = calibration
         self._panel = panel
-        self.effects = dict(effects or {})
+        self.effects = _effects(effects or {})
         self.clock = clock
         self.recorder = recorder
         self._closing = tuple(closing)
         self.bands = _bands(self.detectors)
         self.askers = _askers(self.detectors, self.verifiers)
+        # The codes that each may say. A verifier settles codes of detectors, and has no bands of its own.
+        self._codes = {verifier.name: self.bands.keys() & verifier.codes for verifier in self.verifiers}
+        self._codes.update({detector.name: set(detector.bands) for detector in self.detectors})
         self.needs = frozenset(need for detector in self.detectors for need in detector.needs)
         self.readers: dict[type[Event], tuple[AnyDetector, ...]] = {
             kind: tuple([detector for detector in self.detectors if kind in detector.reads])
@@ -98,10 +103,11 @@ class Monitor:
     def session(self, session: str, *, agent: str = "") -> Session:
         """Return the open session of that id, or open it. A new one is told what the last canary contracts showed.
 
-        Raises ConfigError when the id is empty.
+        Lone surrogates in an id are spelled out. Raises ConfigError when it is empty.
         """
         if not session:
             raise ConfigError("a session needs an id: pass the host's own id of the conversation")
+        session, agent = printable(session), printable(agent)
         with self._lock:
             known = self._sessions.get(session)
             if known is not None:
@@ -129,31 +135,46 @@ class Monitor:
         """Tell every open session, and each new one, what a canary contract showed of a channel."""
         with self._lock:
             self._standing[event.checked] = event
-        return tuple([session.take(event) for session in self.sessions])
+            sessions = tuple(self._sessions.values())
+        decisions: list[Decision] = []
+        for session in sessions:
+            with suppress(EventError):  # another thread closed it meanwhile
+                decisions.append(session.take(event))
+        return tuple(decisions)
 
     def clear(self, session: str, operator: str, reason: str) -> Decision:
         """Lift the restriction of a session. Both names are kept. Raises ConfigError when either is empty."""
         if not (operator and reason):
             raise ConfigError("to clear a restriction, say who does it and why")
         with self._lock:
-            known = self._sessions.get(session)
+            known = self._sessions.get(printable(session))
         if known is None:
             raise ConfigError(f"there is no open session {session!r}")
         return known.take(Cleared(operator=operator, reason=reason))
 
     def close(self) -> None:
-        """Close every session, flush the store, and call what was given as `closing`. Raises StoreError."""
-        for session in self.sessions:
-            session.close()
-        if self.store is not None:
-            self.store.flush()
-        for close in self._closing:
-            close()
+        """Close every session, flush the store, and call what was given as `closing`.
+
+        Where one of that fails the rest is done all the same. Raises StoreError.
+        """
+        with ExitStack() as last_to_first:
+            for close in reversed(self._closing):
+                last_to_first.callback(close)
+            if self.store is not None:
+                last_to_first.callback(self.store.flush)
+            for session in reversed(self.sessions):
+                last_to_first.callback(session.close)
 
     # -- for sessions -------------------------------------------------------------------------------------------------
 
     def grade(self, said: Reading | Failure, *, agent: str = "", models: Collection[str] = ()) -> Signal:
-        """Return what a redacted answer is worth in a session of that agent and those models."""
+        """Return what an answer is worth in a session of that agent and those models.
+
+        A code that is none of its detector's or verifier's is worth a Failure.
+        """
+        if isinstance(said, Reading) and said.code not in self._codes.get(said.detector, ()):
+            detail = f"it gave the code {said.code}, which is none of its own"
+            said = Failure(detector=said.detector, version=said.version, cause=Cause.MALFORMED, detail=detail)
         return grade(said, self.bands, self.calibration, agent=agent, models=models)
 
     def verifier(self, signal: Signal) -> Verifier | None:
@@ -188,6 +209,14 @@ class Monitor:
 
             self._panel = Panel()
         return self._panel
+
+
+def _effects(effects: Mapping[str, Effect]) -> dict[str, Effect]:
+    try:
+        return {tool: Effect(effect) for tool, effect in effects.items()}
+    except ValueError as error:
+        known = ", ".join(Effect)
+        raise ConfigError(f"the effect of a tool: {error}; it is one of {known}") from error
 
 
 def _bands(detectors: Sequence[AnyDetector]) -> dict[str, Band]:

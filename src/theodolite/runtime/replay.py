@@ -45,6 +45,12 @@ class _Under:
         self.calls: list[CallRow] = []
         self.decisions: list[Decision] = []
         self.unreadable: list[Unreadable] = []
+        self.ended = False
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more belongs to it: it has ended, and no inquiry is left to be settled."""
+        return self.ended and not self.session.waiting
 
     def take(self, event: AnyEvent) -> None:
         try:
@@ -54,11 +60,12 @@ class _Under:
             return
         if isinstance(event, ToolCallProposed):
             self.calls.append(CallRow(tool=event.tool, decision=decision))
+        self.ended = self.ended or isinstance(event, SessionEnded)
         if decision.signals or not decision.allowed:
             self.decisions.append(decision)
 
     def end(self) -> Sighting:
-        self.session.close()
+        self.decisions.extend(self.session.close())
         coverage = self.session.coverage()
         return Sighting(
             session=self.session.id,
@@ -75,6 +82,7 @@ class _Under:
 def replay(recorded: Iterable[Recorded], monitor: Monitor) -> Iterator[Sighting | Unreadable]:
     """Yield what each recorded session came to, in the order in which they end, and what belongs to no session.
 
+    A session is over with SessionEnded, or when after that the last of its inquiries was settled.
     Holds the sessions that are open and, of each, the calls and the decisions on which somebody spoke. Raises
     StoreError where the end of a session cannot be kept.
     """
@@ -91,7 +99,7 @@ def replay(recorded: Iterable[Recorded], monitor: Monitor) -> Iterator[Sighting 
         if current is None:
             current = under[item.session] = _Under(monitor.session(item.session, agent=item.agent))
         current.take(item)
-        if isinstance(item, SessionEnded):
+        if current.over:
             yield under.pop(item.session).end()
     for left in under.values():
         yield left.end()

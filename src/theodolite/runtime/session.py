@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Iterable
+from operator import attrgetter
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeGuard
+from typing import TYPE_CHECKING, Self
 
-import msgspec
-from msgspec import Raw, Struct
+from msgspec import Struct
 from msgspec.structs import replace
 
 from theodolite.core.coverage import Coverage
-from theodolite.core.detector import AnyDetector
 from theodolite.core.errors import EventError, StoreError
 from theodolite.core.event import (
     HOST_EVENTS,
@@ -22,7 +22,6 @@ from theodolite.core.event import (
     InquirySettled,
     ModelCalled,
     ProbeRequested,
-    ToolCallProposed,
     TurnEnded,
     stamp,
 )
@@ -34,46 +33,16 @@ from theodolite.core.redaction import redact
 from theodolite.core.verifier import Case
 from theodolite.core.window import Window
 from theodolite.features.folds import Folds
-from theodolite.runtime.consult import Consultation, consult, failure_of
+from theodolite.runtime.answers import hear
+from theodolite.runtime.consult import Consultation, consult
 from theodolite.runtime.ledger import Ledger
+from theodolite.runtime.saved import SCHEMA, Saved, SavedInquiry, SavedState, decoded, encoded
 from theodolite.runtime.tally import Tally
 
 if TYPE_CHECKING:
     from theodolite.runtime.monitor import Monitor
 
-__all__ = ("Saved", "Session")
-
-# The form of `Saved`. A new one may not read an old one's sessions.
-SCHEMA = 1
-
-
-class SavedInquiry(Struct, frozen=True, kw_only=True):
-    """An open inquiry, its subject as JSON: the asker knows its type."""
-
-    asker: str
-    version: str
-    about: int
-    not_before: float
-    subject: Raw
-
-
-class Saved(Struct, frozen=True, kw_only=True):
-    """A session at rest. Holds raw text of the session: keep it in memory, or seal it."""
-
-    schema: int
-    session: str
-    agent: str
-    seq: int
-    turn: int
-    models: tuple[str, ...]
-    restricted: tuple[str, ...]
-    secrets: tuple[str, ...]
-    states: dict[str, tuple[str, Raw]]
-    inquiries: tuple[SavedInquiry, ...]
-    folds: Folds
-    window: Window
-    tally: Tally
-    ledger: Ledger
+__all__ = ("Session",)
 
 
 class Session:
@@ -91,9 +60,10 @@ class Session:
         self._lock = threading.RLock()
         self._seq = 0
         self._turn = 0
-        self._models: set[str] = set()
-        self._restricted: set[str] = set()
-        self._secrets: set[str] = set()
+        # Frozen, since a drain reads them beside an `observe` on another thread.
+        self._models: frozenset[str] = frozenset()
+        self._secrets: frozenset[str] = frozenset()
+        self._restricted: frozenset[str] = frozenset()
         self._states: dict[str, Struct] = {d.name: d.begin() for d in monitor.detectors}
         self._open: list[Inquiry] = []
         self._driven: list[Inquiry] = []
@@ -145,9 +115,9 @@ class Session:
             self._window.goal = self._folds.goal
             said = self._hear(stamped)
             if isinstance(stamped, Cleared):
-                self._restricted.clear()
+                self._restricted = frozenset()
             elif isinstance(stamped, ModelCalled):
-                self._models.add(stamped.model)
+                self._models |= {stamped.model}
             return self._decide(stamped, about, said, call)
 
     def _stamp(self, event: AnyEvent) -> AnyEvent:
@@ -169,90 +139,75 @@ class Session:
         said: list[Reading | Failure] = [*self._late]
         self._late.clear()
         if isinstance(event, InquirySettled):
-            self._secrets.update(event.canaries)
-            said.extend(self._banded(answer) for answer in event.said)
+            self._secrets |= set(event.canaries)
+            said.extend(event.said)
         for detector in self._monitor.readers.get(type(event), ()):
-            try:
-                for answer in detector.update(self._states[detector.name], event, self._window):
-                    if isinstance(answer, Inquiry):
-                        self._enqueue(answer, said)
-                    else:
-                        said.append(self._checked(answer, detector))
-            except Exception as error:  # noqa: BLE001 - the boundary to detectors: their fault becomes a value
-                said.append(failure_of(error, detector.name, detector.version))
+            for answer in hear(detector, self._states[detector.name], event, self._window, self._monitor.askers):
+                said.extend(self._enqueue(answer) if isinstance(answer, Inquiry) else (answer,))
         return said
-
-    def _checked(self, answer: Reading | Failure, detector: AnyDetector) -> Reading | Failure:
-        if not _is_answer(answer):
-            raise TypeError(f"update gave {type(answer).__name__}, not Reading, Failure or Inquiry")
-        if answer.detector != detector.name:
-            raise TypeError(f"update spoke in the name of {answer.detector}")
-        if isinstance(answer, Reading) and answer.code not in detector.bands:
-            raise TypeError(f"update gave the code {answer.code}, which has no band")
-        return answer
-
-    def _banded(self, answer: Reading | Failure) -> Reading | Failure:
-        if isinstance(answer, Failure) or answer.code in self._monitor.bands:
-            return answer
-        detail = f"the inquiry gave the code {answer.code}, which has no band"
-        return Failure(detector=answer.detector, version=answer.version, cause=Cause.MALFORMED, detail=detail)
 
     def _decide(self, event: AnyEvent, about: int, said: Iterable[Reading | Failure], call: Call | None) -> Decision:
         monitor = self._monitor
         signals = tuple([self._graded(answer) for answer in said])
-        self._second_opinions(event, signals)
-        self._restricted.update(
+        signals += tuple([self._graded(failure) for failure in self._second_opinions(event, signals)])
+        self._restricted |= {
             signal.said.detector for signal in signals if monitor.policy.action(signal) is Action.RESTRICTED_MODE
-        )
-        effect = call.intent.effect if isinstance(event, ToolCallProposed) and call is not None else None
+        }
         decision = monitor.policy.decide(
             session=self.id,
             seq=event.seq,
             about=about,
             signals=signals,
-            call=effect,
+            call=None if call is None else call.intent.effect,
             restricted=self._restricted,
-            open_inquiries=len(self._open) + len(self._driven),
+            open_inquiries=self.waiting,
         )
         self._tally.decided(decision)
         try:
-            self._ledger.keep(decision, event, self._window, monitor, self._secrets)
-            if monitor.recorder is not None:
-                monitor.recorder(event)
+            self._keep(decision, event)
         except StoreError as error:
-            return self._unkept(decision, error, call=effect is not None)
+            return self._unkept(decision, error, call=call is not None)
         return decision
+
+    def _keep(self, decision: Decision, event: AnyEvent) -> None:
+        try:
+            self._ledger.keep(decision, event, self._window, self._monitor, self._secrets)
+        finally:
+            if self._monitor.recorder is not None:
+                self._monitor.recorder(event)
 
     def _unkept(self, decision: Decision, error: StoreError, *, call: bool) -> Decision:
         failure = Failure(detector="store", version="1", cause=Cause.ERROR, detail=str(error))
-        failed = Signal(said=redact(failure, self._monitor.redactor, self._secrets))
         self._tally.failed("store")
         allowed = decision.allowed and not (call and self._monitor.policy.fail_closed)
-        return replace(decision, signals=(*decision.signals, failed), allowed=allowed)
+        return replace(decision, signals=(*decision.signals, self._graded(failure)), allowed=allowed)
 
     def _graded(self, said: Reading | Failure) -> Signal:
-        return self._monitor.grade(
-            redact(said, self._monitor.redactor, self._secrets), agent=self.agent, models=self._models
-        )
+        # Graded as it was said, since a redactor may take the very names of the models that a calibration vouches for.
+        signal = self._monitor.grade(said, agent=self.agent, models=self._models)
+        return replace(signal, said=redact(signal.said, self._monitor.redactor, self._secrets))
 
-    def _second_opinions(self, event: AnyEvent, signals: tuple[Signal, ...]) -> None:
+    def _second_opinions(self, event: AnyEvent, signals: tuple[Signal, ...]) -> list[Failure]:
+        """Open an inquiry about each ambiguous signal that a verifier may settle; return what could not be opened."""
+        refused: list[Failure] = []
         if isinstance(event, InquirySettled):
-            return
+            return refused
         for signal in signals:
             verifier = self._monitor.verifier(signal) if signal.ambiguous else None
             if verifier is not None:
                 case = Case(signal=signal, events=tuple(self._window.recent()))
                 opened = Inquiry(asker=verifier.name, version=verifier.version, about=event.seq, subject=case)
-                self._enqueue(opened, self._late)
+                refused.extend(self._enqueue(opened))
+        return refused
 
     # -- inquiries ----------------------------------------------------------------------------------------------------
 
-    def _enqueue(self, inquiry: Inquiry, said: list[Reading | Failure] | list[Failure]) -> None:
+    def _enqueue(self, inquiry: Inquiry) -> tuple[Failure, ...]:
         if self._monitor.admit():
             self._open.append(inquiry)
-            return
+            return ()
         detail = "the queue of inquiries is full"
-        said.append(Failure(detector=inquiry.asker, version=inquiry.version, cause=Cause.ABANDONED, detail=detail))
+        return (Failure(detector=inquiry.asker, version=inquiry.version, cause=Cause.ABANDONED, detail=detail),)
 
     def _claim(self, event: InquirySettled) -> Inquiry:
         """Take the inquiry that was settled off the lists. Raises EventError when there is none."""
@@ -266,15 +221,20 @@ class Session:
             f"session {self.id}: no open inquiry of {event.asker} about event {event.about}; it was settled before"
         )
 
-    def next_inquiry(self, about: int | None = None) -> Inquiry | None:
-        """Take an open inquiry to be driven, so that nobody else drives it; None when there is none."""
+    def next_inquiry(self, about: int | None = None, *, due: bool = False) -> Inquiry | None:
+        """Take the open inquiry whose time comes first to be driven, so that nobody else drives it.
+
+        None when there is none; with `due`, none whose time has come.
+        """
         with self._lock:
-            for inquiry in self._open:
-                if about is None or inquiry.about == about:
-                    self._open.remove(inquiry)
-                    self._driven.append(inquiry)
-                    return inquiry
-            return None
+            now = self._monitor.clock() if due else math.inf
+            ready = [item for item in self._open if item.not_before <= now and about in {None, item.about}]
+            if not ready:
+                return None
+            inquiry = min(ready, key=attrgetter("not_before"))
+            self._open.remove(inquiry)
+            self._driven.append(inquiry)
+            return inquiry
 
     def _put_back(self, inquiry: Inquiry) -> None:
         with self._lock:
@@ -282,28 +242,45 @@ class Session:
                 self._driven.remove(inquiry)
                 self._open.insert(0, inquiry)
 
+    def _settled(self, inquiry: Inquiry, settled: InquirySettled) -> tuple[Decision, ...]:
+        """Take what an inquiry came to; nothing where it was abandoned meanwhile, because the session was closed."""
+        with self._lock:
+            if inquiry not in self._driven:
+                return ()
+            # Of two inquiries of one asker about one event, the one that was driven is the one that is settled.
+            self._driven.remove(inquiry)
+            self._driven.insert(0, inquiry)
+            return (self.take(settled),)
+
     @property
     def waiting(self) -> int:
-        """How many inquiries are open and not under way."""
-        return len(self._open)
+        """How many inquiries are not yet settled."""
+        return len(self._open) + len(self._driven)
 
-    async def drain(self, about: int | None = None) -> tuple[Decision, ...]:
+    @property
+    def due(self) -> bool:
+        """Whether an inquiry is open, not under way, and its time has come."""
+        now = self._monitor.clock()
+        return any(inquiry.not_before <= now for inquiry in tuple(self._open))
+
+    async def drain(self, about: int | None = None, *, due: bool = False) -> tuple[Decision, ...]:
         """Put the open inquiries (about one event, or all) to the panel; return the decisions that follow.
 
-        Cancelled, it leaves the inquiry under way open again.
+        Waits for those whose time has not come; with `due` it leaves them open. Cancelled, it leaves the inquiry under
+        way open again.
         """
         # The event loop takes some 80 ms to import: only those who ask models pay for it.
         from theodolite.runtime.drive import drive, wait  # noqa: PLC0415
 
         decisions: list[Decision] = []
-        while (inquiry := self.next_inquiry(about)) is not None:
+        while (inquiry := self.next_inquiry(about, due=due)) is not None:
             try:
                 await wait(inquiry.not_before - self._monitor.clock())
                 settled = await drive(self._consultation(inquiry), self._monitor.panel)
             except BaseException:
                 self._put_back(inquiry)
                 raise
-            decisions.append(self.take(settled))
+            decisions.extend(self._settled(inquiry, settled))
         return tuple(decisions)
 
     def drain_sync(self, ask: Callable[[Query], Reply | Failure] | None = None) -> tuple[Decision, ...]:
@@ -319,7 +296,7 @@ class Session:
             except BaseException:
                 self._put_back(inquiry)
                 raise
-            decisions.append(self.take(settled))
+            decisions.extend(self._settled(inquiry, settled))
         return tuple(decisions)
 
     def _consultation(self, inquiry: Inquiry) -> Consultation:
@@ -334,28 +311,32 @@ class Session:
     @property
     def restricted(self) -> frozenset[str]:
         """The detectors whose restriction stands."""
-        return frozenset(self._restricted)
+        return self._restricted
 
     def coverage(self) -> Coverage:
         """Return what came, and who could not judge."""
         with self._lock:
             return self._tally.coverage(self._monitor.detectors)
 
-    def close(self) -> None:
-        """Settle what is open as ABANDONED, keep the coverage, and leave the Monitor. Closing twice does nothing.
+    def close(self) -> tuple[Decision, ...]:
+        """Settle what is open as ABANDONED, keep the coverage, leave the Monitor; return the decisions that follow.
 
-        Raises StoreError where the coverage cannot be kept.
+        Closing twice does nothing. Raises StoreError where the coverage cannot be kept.
         """
         with self._lock:
             if self._closed:
-                return
+                return ()
+            decisions: list[Decision] = []
             for inquiry in (*self._driven, *self._open):
                 detail = "the session was closed before the inquiry was settled"
                 failure = Failure(detector=inquiry.asker, version=inquiry.version, cause=Cause.ABANDONED, detail=detail)
-                self.take(InquirySettled(asker=inquiry.asker, about=inquiry.about, said=(failure,)))
+                decisions.append(self.take(InquirySettled(asker=inquiry.asker, about=inquiry.about, said=(failure,))))
+            for failure in self._late:
+                self._tally.failed(failure.detector)
             self._closed = True
             self._monitor.forget(self)
             self._ledger.close(self.id, self.coverage(), self._monitor)
+            return tuple(decisions)
 
     def save(self) -> bytes:
         """Return all that the session knows, for `Monitor.restore`. Holds raw text: keep it in memory or seal it."""
@@ -369,16 +350,15 @@ class Session:
                 models=tuple(sorted(self._models)),
                 restricted=tuple(sorted(self._restricted)),
                 secrets=tuple(sorted(self._secrets)),
-                states={
-                    d.name: (d.version, Raw(msgspec.json.encode(self._states[d.name]))) for d in self._monitor.detectors
-                },
-                inquiries=tuple([_saved(inquiry) for inquiry in (*self._driven, *self._open)]),
+                states={d.name: SavedState.of(d, self._states[d.name]) for d in self._monitor.detectors},
+                inquiries=tuple([SavedInquiry.of(inquiry) for inquiry in (*self._driven, *self._open)]),
+                late=tuple(self._late),
                 folds=self._folds,
                 window=self._window,
                 tally=self._tally,
                 ledger=self._ledger,
             )
-            return msgspec.json.encode(saved)
+            return encoded(saved)
 
     @classmethod
     def restored(cls, monitor: Monitor, document: bytes) -> Session:
@@ -387,64 +367,33 @@ class Session:
         State of a detector in another version, and inquiries of an asker that is not there or in another version, are
         lost; each loss is said as a Failure with the next decision. Raises EventError for what is not a saved session.
         """
-        try:
-            saved = msgspec.json.decode(document, type=Saved)
-        except msgspec.DecodeError as error:
-            raise EventError(f"this is not a saved session: {error}") from error
-        if saved.schema != SCHEMA:
-            raise EventError(f"session {saved.session} was saved in form {saved.schema}, this version reads {SCHEMA}")
+        saved = decoded(document)
         session = cls(monitor, saved.session, saved.agent)
         session._restore(saved)
         return session
 
     def _restore(self, saved: Saved) -> None:
         self._seq, self._turn = saved.seq, saved.turn
-        self._models, self._restricted = set(saved.models), set(saved.restricted)
-        self._secrets = set(saved.secrets)
+        self._models, self._restricted = frozenset(saved.models), frozenset(saved.restricted)
+        self._secrets = frozenset(saved.secrets)
         self._window, self._tally, self._ledger = saved.window, saved.tally, saved.ledger
         self._folds = saved.folds.with_needs(self._monitor.needs)
+        self._late = list(saved.late)
         for detector in self._monitor.detectors:
-            version, state = saved.states.get(detector.name, ("", Raw(b"null")))
-            if version == detector.version:
-                kind = type(self._states[detector.name])
-                self._states[detector.name] = msgspec.json.decode(state, type=kind)
-            else:
-                detail = f"its state was saved by version {version or 'none'} and is lost"
-                self._late.append(
-                    Failure(detector=detector.name, version=detector.version, cause=Cause.ABANDONED, detail=detail)
-                )
-        for inquiry in saved.inquiries:
-            self._restore_inquiry(inquiry)
+            kept = saved.states.get(detector.name)
+            try:
+                if kept is not None:
+                    self._states[detector.name] = kept.restored(detector, type(self._states[detector.name]))
+                else:
+                    self._lost(detector.name, detector.version, "it was not there when the session was saved")
+            except ValueError as error:
+                self._lost(detector.name, detector.version, f"its state is lost: {error}")
+        for waiting in saved.inquiries:
+            try:
+                self._late.extend(self._enqueue(waiting.restored(self._monitor.askers)))
+            except ValueError as error:
+                detail = f"its inquiry about event {waiting.about} is lost: {error}"
+                self._lost(waiting.asker, waiting.version, detail)
 
-    def _restore_inquiry(self, saved: SavedInquiry) -> None:
-        asker = self._monitor.askers.get(saved.asker)
-        if asker is None or asker.version != saved.version:
-            detail = (
-                f"its inquiry about event {saved.about} cannot be restored: the asker is gone or of another version"
-            )
-            self._late.append(
-                Failure(detector=saved.asker, version=saved.version, cause=Cause.ABANDONED, detail=detail)
-            )
-            return
-        inquiry = Inquiry(
-            asker=saved.asker,
-            version=saved.version,
-            about=saved.about,
-            not_before=saved.not_before,
-            subject=msgspec.json.decode(saved.subject, type=asker.subject),
-        )
-        self._enqueue(inquiry, self._late)
-
-
-def _is_answer(value: object) -> TypeGuard[Reading | Failure]:
-    return isinstance(value, Reading | Failure)
-
-
-def _saved(inquiry: Inquiry) -> SavedInquiry:
-    return SavedInquiry(
-        asker=inquiry.asker,
-        version=inquiry.version,
-        about=inquiry.about,
-        not_before=inquiry.not_before,
-        subject=Raw(msgspec.json.encode(inquiry.subject)),
-    )
+    def _lost(self, name: str, version: str, detail: str) -> None:
+        self._late.append(Failure(detector=name, version=version, cause=Cause.ABANDONED, detail=detail))

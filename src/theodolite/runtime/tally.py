@@ -51,7 +51,7 @@ class Tally(Struct, kw_only=True):
                 _count(self.no_evidence if said.cause is Cause.NO_EVIDENCE else self.failures, said.detector)
 
     def failed(self, name: str) -> None:
-        """Count a failure of something that is not a detector."""
+        """Count a failure that is in no decision."""
         _count(self.failures, name)
 
     def coverage(self, detectors: Iterable[AnyDetector]) -> Coverage:
@@ -60,6 +60,7 @@ class Tally(Struct, kw_only=True):
             events=dict(self.events),
             channels=dict(self.channels),
             unset=dict(self.unset),
+            failures=dict(self.failures),
             detectors=tuple([self._sight(detector) for detector in detectors]),
             quiet=self.quiet,
         )

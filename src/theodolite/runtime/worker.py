@@ -43,14 +43,14 @@ class Worker:
 
     def _dispatch(self, group: anyio.abc.TaskGroup, limit: anyio.CapacityLimiter) -> None:
         for session in self._monitor.sessions:
-            if session.waiting and session.id not in self._busy:
+            if session.due and session.id not in self._busy:
                 self._busy.add(session.id)
                 group.start_soon(self._settle, session, limit)
 
     async def _settle(self, session: Session, limit: anyio.CapacityLimiter) -> None:
         try:
             async with limit:
-                await session.drain()
+                await session.drain(due=True)
         finally:
             self._busy.discard(session.id)
 

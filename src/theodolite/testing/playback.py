@@ -22,7 +22,7 @@ class Playback(Generic[S]):
     """A session of one detector. Grades nothing, keeps nothing, and lets through what the detector raises.
 
     >>> from theodolite.testing.fakes import ScriptedDetector
-    >>> from theodolite.testing.sessions import clean_session, stamp
+    >>> from theodolite.testing.sessions import clean_session, stamped
     >>> said = Playback(ScriptedDetector(script={4: 0.75})).run(stamped(clean_session()))
     >>> [[reading.score for reading in answer] for answer in said][3:6]
     [[], [0.75], []]

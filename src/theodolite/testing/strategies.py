@@ -192,5 +192,5 @@ def entries(*, session: str | None = None) -> st.SearchStrategy[Entry]:
 def _tools() -> st.SearchStrategy[Tool]:
     hint = st.one_of(st.none(), st.booleans())
     return st.builds(
-        Tool, name=_NAMES, description=texts(surrogates=False), read_only=hint, destructive=hint, open_world=hint
+        Tool, name=st.one_of(_NAMES, texts()), description=texts(), read_only=hint, destructive=hint, open_world=hint
     )

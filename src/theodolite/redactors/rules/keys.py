@@ -55,14 +55,14 @@ _HEX = "[0-9a-f]"
 _FORMS = (
     *(
         # The secret key, 40 characters without a sign of their own, often stands right behind the id of its key.
-        _form(sign, rf"[A-Z0-9]{{16}}(?![A-Z0-9])(?:[\s:,;/|\"']{{1,4}}[A-Za-z0-9/+]{{40}}(?![A-Za-z0-9/+]))?")
+        _form(sign, r"[A-Z0-9]{16}(?![A-Z0-9])(?:[\s:,;/|\"']{1,4}[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+]))?")
         for sign in ("AKIA", "ASIA", "ABIA", "ACCA", "AGPA", "AIDA", "AROA", "ANPA", "ANVA")
     ),
     *(_form(sign, rf"{_WORD}{{20,}}+") for sign in ("ghp_", "gho_", "ghu_", "ghs_", "ghr_")),
     _form("github_pat_", r"[A-Za-z0-9_]{22,}+"),
     _form("xox", rf"[a-z](?:\.xox[a-z])?-{_WORDS}{{10,}}+"),
     _form("xapp-", rf"{_WORDS}{{10,}}+"),
-    _form("hooks.slack.com/", rf"(?:services|workflows|triggers)/[A-Za-z0-9/_-]{{16,}}+"),
+    _form("hooks.slack.com/", r"(?:services|workflows|triggers)/[A-Za-z0-9/_-]{16,}+"),
     _form("AIza", rf"{_WORDS}{{30,}}+"),
     _form("ya29.", rf"{_WORDS}{{20,}}+"),
     _form("GOCSPX-", rf"{_WORDS}{{20,}}+"),
@@ -71,16 +71,16 @@ _FORMS = (
     _form("npm_", rf"{_WORD}{{30,}}+"),
     _form("pypi-AgE", rf"{_WORDS}{{40,}}+"),
     _form("rubygems_", rf"{_HEX}{{40,}}+"),
-    *(_form(sign, rf"[A-Za-z0-9_.-]{{18,}}+") for sign in ("glpat-", "gldt-", "glrt-", "glptt-", "glsoat-", "glcbt-")),
+    *(_form(sign, r"[A-Za-z0-9_.-]{18,}+") for sign in ("glpat-", "gldt-", "glrt-", "glptt-", "glsoat-", "glcbt-")),
     _form("hf_", rf"{_WORD}{{30,}}+"),
     _form("SG.", rf"{_WORDS}{{16,}}+\.{_WORDS}{{16,}}+"),
     _form("key-", rf"{_HEX}{{32}}(?!{_WORD})"),
     *(_form(sign, rf"{_HEX}{{60,}}+") for sign in ("dop_v1_", "doo_v1_", "dor_v1_")),
-    *(_form(sign, rf"[0-9a-fA-F]{{32}}") for sign in ("shpat_", "shpca_", "shppa_", "shpss_")),
+    *(_form(sign, r"[0-9a-fA-F]{32}") for sign in ("shpat_", "shpca_", "shppa_", "shpss_")),
     _form("dapi", rf"{_HEX}{{32}}(?!{_WORD})"),
     *(_form(sign, rf"{_WORD}{{32,}}+") for sign in ("gsk_", "xai-", "r8_", "pplx-", "ntn_", "lin_api_")),
-    *(_form(sign, rf"[A-Za-z0-9_.-]{{20,}}+") for sign in ("hvs.", "hvb.", "figd_", "glsa_", "glc_", "sntrys_", "sbp_")),
-    *(_form(sign, rf"[A-Za-z0-9_.-]{{30,}}+") for sign in ("ATATT3", "dp.pt.", "tskey-", "NRAK-")),
+    *(_form(sign, r"[A-Za-z0-9_.-]{20,}+") for sign in ("hvs.", "hvb.", "figd_", "glsa_", "glc_", "sntrys_", "sbp_")),
+    *(_form(sign, r"[A-Za-z0-9_.-]{30,}+") for sign in ("ATATT3", "dp.pt.", "tskey-", "NRAK-")),
     _form("AGE-SECRET-KEY-1", r"[0-9A-Z]{50,}+"),
     _form(":AA", rf"{_WORDS}{{32,}}+", head="(?:bot)?[0-9]{8,10}"),  # Telegram bots
 )

@@ -15,22 +15,26 @@ _FOUR = re.compile(
     r"[0-9](?<![0-9A-Za-z][0-9])(?<![0-9]\.[0-9])(?<![A-Za-z]/[0-9])"
     r"[0-9]{0,2}\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}(?![0-9A-Za-z]|\.[0-9])"
 )
-_SAYS_VERSION = re.compile(r"(?:\b(?:v|ver|version|release|build|firmware)\.? ?[:=]? ?|[=<>~^]=? ?)\Z", re.IGNORECASE)
-_LONGEST_SAYING = len("firmware : ")
+_SAYS_NUMBER = re.compile(
+    r"(?:(?:\bv|\bver|version|release|build|firmware|sections?|chapter|§)[_.\"']{0,3} ?[:=-]? ?[\"']?"
+    r"|[=<>~!]= ?|[~^])\Z",
+    re.IGNORECASE,
+)
+_LONGEST_SAYING = len('firmware__" = "')
 
 
 def ipv4_addresses(view: View) -> Iterator[Span]:
     """Find dotted quads of valid octets.
 
-    A bare `1.2.3.4` is taken for an address. It is a version where the text says so: behind `v`, `version`, `==` and
-    the like, or a product's name and a slash, as in `Chrome/120.0.0.0`.
+    A bare `1.2.3.4` is taken for an address. It is a version or section where the text says so: behind `v`, `version`,
+    `section`, `==` and the like, or a product's name and a slash, as in `Chrome/120.0.0.0`.
     """
     chars = view.chars
     if chars.count(".") < 3:  # noqa: PLR2004 - an address has three dots
         return
     for found in _FOUR.finditer(chars):
         start, end = found.span()
-        if _is_ipv4(found[0]) and not _SAYS_VERSION.search(chars[max(0, start - _LONGEST_SAYING) : start]):
+        if _is_ipv4(found[0]) and not _SAYS_NUMBER.search(chars[max(0, start - _LONGEST_SAYING) : start]):
             yield Span(start, end, Kind.IPV4)
 
 
@@ -42,6 +46,7 @@ def _is_ipv4(written: str) -> bool:
     return True
 
 
+_WORD = re.compile(r"[0-9A-Za-z]")
 _RUN = re.compile(r"[0-9A-Fa-f:.]{3,}+")
 _FEWEST_COLONS = 6  # in the long form with an IPv4 address at its end
 _LONGEST_IPV6 = len("0000:0000:0000:0000:0000:ffff:255.255.255.255")
@@ -74,11 +79,11 @@ def _may_hold_ipv6(chars: str) -> bool:
 
 def _trimmed(chars: str, start: int, end: int) -> tuple[int, int]:
     """Take off a word before the address, its label's colon, and the end of the sentence."""
-    if start and chars[start - 1].isalnum():
+    if start and _WORD.match(chars, start - 1):
         start = chars.index(":", start)
     if chars[start] == ":" and not chars.startswith("::", start):
         start += 1
-    if end < len(chars) and chars[end].isalnum():
+    if _WORD.match(chars, end):
         return start, start
     while end > start and (chars[end - 1] == "." or (chars[end - 1] == ":" and chars[end - 2] != ":")):
         end -= 1

@@ -16,18 +16,19 @@ from phonenumbers import COUNTRY_CODE_TO_REGION_CODE, PhoneMetadata
 from theodolite.redactors.rules.span import Kind, Span
 from theodolite.redactors.rules.view import View
 
-__all__ = ("TRUNK_REGIONS", "phones")
+__all__ = ("TRUNK_REGIONS", "international_phones", "national_phones")
 
 TRUNK_REGIONS = ("GB", "DE", "FR", "NL", "CH", "AT", "SE", "AU")
 """Regions whose numbers are known in their national form, which begins with 0. North America's are known as well."""
 
 _FEWEST, _MOST = 7, 15  # digits; the most by ITU-T E.164, the fewest of a whole number with its country code
 
-_FEWEST_NATIONAL, _MOST_NATIONAL = 9, 12  # with the 0; what is shorter is more often a date or an id
+_FEWEST_NATIONAL, _MOST_NATIONAL = 8, 12  # with the 0; what is shorter is more often a date or an id
 
-# At most three separators in a row, as in "(0)20" or " - ", and at most 18 digits: bounded, so linear.
+# At most three separators in a row, as in "(0)20" or " - ", and at most 18 digits: bounded, so linear. They are looked
+# ahead at, since another number may begin among them.
 _INTERNATIONAL = re.compile(
-    r"(?:\+[ ]?|00(?<![0-9A-Za-z.+/=#-]00)[ -]?)(?P<digits>\(?[1-9](?:[ ./()-]{0,3}[0-9]){6,17})"
+    r"(?:\+[ ]?|00(?<![0-9A-Za-z.+/=#-]00)[ -]?)(?=(?P<digits>\(?[1-9](?:[ ./()-]{0,3}[0-9]){6,17}))"
 )
 _SUBSCRIBER = re.compile(r"[0-9]{3}[ .-]?[0-9]{4}")
 _GROUPED = re.compile(
@@ -37,8 +38,8 @@ _GROUPED = re.compile(
 _BRACKETED = re.compile(r"\([0-9]{3}\)[ -]?[0-9]{3}[ .-]?[0-9]{4}(?![0-9A-Za-z]|[-.=][0-9])")
 _ONE = re.compile(r"(?:\A|[^0-9A-Za-z])(1[ .-]?)\Z")
 _TRUNK = re.compile(
-    r"0(?<![0-9A-Za-z]0)(?<![-.+=#$]0)(?<![A-Za-z/]/0)[1-9][0-9]{0,4}(?P<by>\)[ -]?|[ ./-])[0-9]{2,8}"
-    r"(?:(?P<next>[ .-])[0-9]{2,8}(?:(?P=next)[0-9]{2,8}){0,3})?(?![0-9A-Za-z]|[./=-][0-9])"
+    r"0(?<![0-9A-Za-z]0)(?<![-.+=#$]0)(?<![0-9]:0)(?<![A-Za-z/]/0)[1-9][0-9]{0,4}(?P<by>\)[ -]?|[ ./-])[0-9]{2,9}"
+    r"(?:(?P<next>[ .-])[0-9]{2,8}(?:(?P=next)[0-9]{2,8}){0,3})?(?![0-9A-Za-z]|[./=:-][0-9])"
 )
 _NAMED = re.compile(
     r"(?:phone|telefon|whatsapp|tel(?<![a-z]tel)|mob(?:ile)?(?<![a-z]mob)(?<![a-z]mobile)|cell(?<![a-z]cell)|fax|handy)"
@@ -47,49 +48,53 @@ _NAMED = re.compile(
 )
 _NAMES = ("phone", "tel", "mob", "cell", "fax", "whatsapp", "handy")
 _DIGITS = re.compile(r"[0-9]+")
+_WORD = re.compile(r"[0-9A-Za-z]")
 _ENOUGH = re.compile(rf"[0-9](?:[ ./()-]{{0,3}}[0-9]){{{_FEWEST - 1}}}")
 _TRUNK_IN_BRACKETS = "(0)"
+_DECIMAL = re.compile(r"[0-9]+\.[0-9]+")
 _DATE = re.compile(r"[0-3][0-9]([ ./-])[01][0-9]\1(?:19|20)[0-9]{2}")
 _NORTH_AMERICA = 1
 
 
-def phones(view: View) -> Iterator[Span]:
-    """Find telephone numbers of three forms.
+def international_phones(view: View) -> Iterator[Span]:
+    """Find the numbers of any country that are written with `+` or `00`."""
+    chars = view.chars
+    if "+" not in chars and "00" not in chars:
+        return
+    done = 0
+    for found in _INTERNATIONAL.finditer(chars):
+        start, end = found.span("digits")
+        plus = chars[found.start()] == "+"
+        in_word = bool(_WORD.match(chars, end))
+        if start >= done and (length := _international_length(found["digits"], in_word=in_word, plus=plus)):
+            done = start + length
+            yield Span(found.start(), done, Kind.PHONE)
 
-    International ones of any country, with `+` or `00`; national ones of North America and of `TRUNK_REGIONS`, with
-    separators; and bare digits that the text calls a telephone number. Ten digits alone are an epoch or an order.
+
+def national_phones(view: View) -> Iterator[Span]:
+    """Find grouped numbers of North America and of `TRUNK_REGIONS`, and bare digits that are called a telephone number.
+
+    Ten digits alone are an epoch or an order.
     """
     if not _ENOUGH.search(view.chars):
         return
-    yield from _international(view)
     yield from _north_american(view.chars)
     yield from _national(view.chars)
     yield from _named(view.lower)
 
 
-def _international(view: View) -> Iterator[Span]:
-    chars = view.chars
-    if "+" not in chars and "00" not in chars:
-        return
-    for found in _INTERNATIONAL.finditer(chars):
-        start, _ = found.span("digits")
-        plus = chars[found.start()] == "+"
-        length = _international_length(found["digits"], chars[found.end() : found.end() + 1], plus=plus)
-        if length:
-            yield Span(found.start(), start + length, Kind.PHONE)
-
-
-def _international_length(written: str, behind: str, *, plus: bool) -> int:
+def _international_length(written: str, *, in_word: bool, plus: bool) -> int:
     """Return how many characters are the number, by taking groups of digits off its end until what is left is one."""
     if _TRUNK_IN_BRACKETS in written:
         written = written.replace(_TRUNK_IN_BRACKETS, "   ", 1)
     groups = list(_DIGITS.finditer(written))
     digits = "".join([group[0] for group in groups])
-    if behind.isalnum():
+    if in_word:
         digits = digits[: len(digits) - len(groups.pop()[0])]
     while groups and len(digits) >= _FEWEST:
         if len(digits) <= _MOST and _is_international(digits, looks_dialled=plus and len(groups) > 1):
-            return groups[-1].end()
+            end = groups[-1].end()
+            return 0 if _DECIMAL.fullmatch(written, 0, end) else end
         digits = digits[: len(digits) - len(groups.pop()[0])]
     return 0
 
@@ -130,6 +135,8 @@ def _in_row(chars: str, start: int, end: int) -> bool:
 def _national(chars: str) -> Iterator[Span]:
     for found in _TRUNK.finditer(chars):
         start, end = found.span()
+        if found["by"] == "." and not found["next"]:  # a decimal number, such as the seconds of a time
+            continue
         if found["by"][0] == ")":
             if chars[start - 1 : start] != "(":
                 continue

@@ -9,6 +9,7 @@ gets through, and so do letters of another script that merely look alike.
 from __future__ import annotations
 
 import re
+import sys
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterable
@@ -21,7 +22,10 @@ HIDDEN = "\0"
 """Stands for each character that is already redacted. No rule matches it in what it looks for."""
 
 _GONE = "\N{SOFT HYPHEN}"
+_SHOWING_NOTHING = "\N{COMBINING GRAPHEME JOINER}\N{HANGUL FILLER}"
+# By category. In Hindi, Thai and others, marks are parts of words, which `\w` does not know: any letter does for them.
 _LETTER = "\N{MODIFIER LETTER APOSTROPHE}"
+_PLAIN = {"Zs": " ", "Pd": "-", "Mn": _LETTER, "Mc": _LETTER, "Me": _LETTER}
 _NAMED = {
     "amp": "&",
     "apos": "'",
@@ -121,22 +125,18 @@ def _folds(text: str) -> dict[int, str]:
 
 def _plain(char: str) -> str:
     category = unicodedata.category(char)
-    if category == "Cf" or char in "\N{COMBINING GRAPHEME JOINER}\N{HANGUL FILLER}" or _is_variation(char):
-        return _GONE
-    if category == "Nd":
-        return str(unicodedata.decimal(char))
-    if category == "Zs":
-        return " "
-    if category == "Pd":
-        return "-"
-    if category in {"Mn", "Mc", "Me"}:
-        # In Hindi, Thai and others, marks are parts of words, which `\w` does not know.
-        return _LETTER
-    compatible = unicodedata.normalize("NFKC", char)
-    if len(compatible) != 1:
+    if category == "Cf" or char in _SHOWING_NOTHING or _is_variation(char):
+        plain = _GONE
+    elif category == "Nd":
+        plain = str(unicodedata.decimal(char))
+    elif category in _PLAIN:
+        plain = _PLAIN[category]
+    else:
+        plain = unicodedata.normalize("NFKC", char)
+    if len(plain) != 1:
         return char
     # The one letter whose lower case is longer than itself.
-    return "I" if compatible == "\N{LATIN CAPITAL LETTER I WITH DOT ABOVE}" else compatible
+    return "I" if plain == "\N{LATIN CAPITAL LETTER I WITH DOT ABOVE}" else plain
 
 
 def _is_variation(char: str) -> bool:
@@ -144,7 +144,7 @@ def _is_variation(char: str) -> bool:
 
 
 def _meaning(found: re.Match[str]) -> str | None:
-    """Return the character that a disguise stands for, nothing for one that shows nothing, None if it is no disguise."""
+    """Return the character that a disguise stands for, "" if it shows nothing, None if it is no disguise."""
     kind = found.lastgroup
     if kind is None:
         return ""
@@ -154,8 +154,8 @@ def _meaning(found: re.Match[str]) -> str | None:
     if kind == "spelled":
         return _SPELLED[written.lower()]
     code = int(written, 10 if kind == "decimal" else 16)
-    if not 0x20 <= code <= 0x10FFFF:
+    if not ord(" ") <= code <= sys.maxunicode:
         return None
     char = chr(code)
-    plain = char if char <= "\x7f" else _plain(char)
+    plain = char if char.isascii() else _plain(char)
     return "" if plain == _GONE else plain

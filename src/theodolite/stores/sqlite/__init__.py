@@ -57,7 +57,8 @@ class SQLiteStore:
     meanwhile. `erase` rewrites the whole file. Reads flush first.
 
     The path is taken literally; the file is made with mode 0600 unless `create` is False. Not usable in a forked child.
-    A store that was never closed is closed, as far as that goes, when it is collected or the interpreter ends.
+    A store that was never closed is closed, as far as that goes, when it is collected or the interpreter ends. `engine`
+    is for queries of one's own, which see what was flushed; only the store may write.
 
     >>> import tempfile
     >>> from msgspec import Raw
@@ -83,18 +84,16 @@ class SQLiteStore:
         if key == b"":
             raise StoreError("the key is empty: give at least 32 random bytes, or None to keep an unsealed store")
         self._file = locate(path, create=create)
-        self._engine = open_engine(self._file, patience=patience)
+        self.engine = open_engine(self._file, patience=patience)
         self._salts = _salt if salts is None else salts
         self._backlog = Backlog(room=room, linger=linger, retry=_RETRY)
-        self._committer = Committer(self._engine, self._file, key)
+        self._committer = Committer(self.engine, self._file, key)
         self._process = os.getpid()
         # The thread must not keep the store alive, or nobody would ever see that it was forgotten.
         thread = threading.Thread(
             target=self._backlog.work, args=(self._committer.commit,), name="theodolite-store", daemon=True
         )
-        self._close = weakref.finalize(
-            self, _close, self._process, self._engine, self._backlog, self._committer, thread
-        )
+        self._close = weakref.finalize(self, _close, self._process, self.engine, self._backlog, self._committer, thread)
         thread.start()
 
     def append(self, entry: Entry, *, durable: bool = False) -> Record:
@@ -134,13 +133,13 @@ class SQLiteStore:
         return self._records(Filter(session=session, since=since, until=until, code=code))
 
     def _records(self, wanted: Filter) -> Iterator[Record]:
-        with faults(self._file), self._engine.connect() as connection:
+        with faults(self._file), self.engine.connect() as connection:
             yield from records(connection, wanted)
 
     def head(self, session: str) -> Head | None:
         """Return the head of a session, or None when nothing was kept of it. Raises StoreError."""
         self.flush()
-        with faults(self._file), self._engine.connect() as connection:
+        with faults(self._file), self.engine.connect() as connection:
             return head_of(connection, session)
 
     def heads(self) -> Iterator[Head]:
@@ -149,13 +148,13 @@ class SQLiteStore:
         return self._heads()
 
     def _heads(self) -> Iterator[Head]:
-        with faults(self._file), self._engine.connect() as connection:
+        with faults(self._file), self.engine.connect() as connection:
             yield from heads(connection)
 
     def registry(self) -> Registry | None:
         """Return the registry of sessions, or None when nothing was kept. Raises StoreError."""
         self.flush()
-        with faults(self._file), self._engine.connect() as connection:
+        with faults(self._file), self.engine.connect() as connection:
             return registry(connection)
 
     def flush(self) -> None:
@@ -177,7 +176,7 @@ class SQLiteStore:
         """
         self.flush()
         full = RECORDS.c.payload.is_not(None) | RECORDS.c.salt.is_not(None)
-        with self._committer.writing, faults(self._file), self._engine.connect() as connection:
+        with self._committer.writing, faults(self._file), self.engine.connect() as connection:
             begin(connection)
             emptied = connection.execute(
                 update(RECORDS).where(RECORDS.c.session == session, full).values(payload=None, salt=None)

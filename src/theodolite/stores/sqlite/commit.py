@@ -227,7 +227,9 @@ class Committer:
         return True
 
     def _refuse(self, session: str, why: str, count: int) -> bool:
-        self._refused[session] = self._untold[session] = StoreError(f"{why} ({count} unacknowledged records are not kept)")
+        self._refused[session] = self._untold[session] = StoreError(
+            f"{why} ({count} unacknowledged records are not kept)"
+        )
         del self._chains[session]
         return True
 

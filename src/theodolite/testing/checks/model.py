@@ -1,4 +1,7 @@
-"""The laws of models."""
+"""The laws of models.
+
+That a model runs none of the tool calls that it proposes cannot be seen from outside; it is given no tool to run.
+"""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ _MUTANTS = 40
 
 # A file of ten times the records may take this much more memory: room for names of sessions, not for records.
 _LARGER, _SLACK = 2.0, 1 << 16
-_FEW, _MANY = 100, 1_000
+_FEW, _MANY = 60, 600
 
 _ALIEN = {
     "an empty file": b"",

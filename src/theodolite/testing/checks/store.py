@@ -96,7 +96,7 @@ def check_finds(fixture: StoreFixture) -> None:
     """Check that `read` yields exactly what fits session, time (both ends included) and code, alone and together."""
     with _opened(fixture) as (store, _):
         kept = [store.append(entry) for entry in _ENTRIES]
-        moments = (None, -1.0, 2.0, 3.5, 99.0)
+        moments = (None, 2.0, 3.5, 99.0)
         for session, since, until, code in itertools.product(
             (None, "s-1", "nobody"), moments, moments, (None, "a.x", "b.y", "nothing.at_all")
         ):

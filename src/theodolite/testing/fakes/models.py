@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from random import Random
 
 import anyio
@@ -74,9 +74,9 @@ class ScriptedModel:
         """The most queries that were ever under way at once."""
         return self._desk.most_at_once
 
-    def ask(self, query: Query) -> Awaitable[Reply]:
-        """ScriptedAnswer one query as the script says."""
-        return self._desk.serve(query, lambda: self._reply(query))
+    async def ask(self, query: Query) -> Reply:
+        """Answer one query as the script says."""
+        return await self._desk.serve(query, lambda: self._reply(query))
 
     def _reply(self, query: Query) -> Reply:
         answer = self._script(query)
@@ -119,9 +119,9 @@ class SeededModel:
         """The most queries that were ever under way at once."""
         return self._desk.most_at_once
 
-    def ask(self, query: Query) -> Awaitable[Reply]:
-        """ScriptedAnswer one query by the seed."""
-        return self._desk.serve(query, lambda: self._reply(query))
+    async def ask(self, query: Query) -> Reply:
+        """Answer one query by the seed."""
+        return await self._desk.serve(query, lambda: self._reply(query))
 
     def _reply(self, query: Query) -> Reply:
         role = query.role.value if self._by_role else ""

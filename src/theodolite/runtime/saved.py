@@ -1,0 +1,113 @@
+"""A session at rest: what `Session.save` gives and `Monitor.restore` takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+from msgspec import Raw, Struct
+
+from theodolite.core.detector import AnyDetector, Asker
+from theodolite.core.errors import EventError
+from theodolite.core.inquiry import Inquiry
+from theodolite.core.reading import Failure
+from theodolite.core.window import Window
+from theodolite.features.folds import Folds
+from theodolite.runtime.ledger import Ledger
+from theodolite.runtime.tally import Tally
+
+__all__ = ("SCHEMA", "Saved", "SavedInquiry", "SavedState", "decoded", "encoded")
+
+# The form of `Saved`. A new one may not read an old one's sessions.
+SCHEMA = 1
+
+
+class SavedInquiry(Struct, frozen=True, kw_only=True):
+    """An open inquiry, its subject as JSON: the asker knows its type."""
+
+    asker: str
+    version: str
+    about: int
+    not_before: float
+    subject: Raw
+
+    @classmethod
+    def of(cls, inquiry: Inquiry) -> SavedInquiry:
+        """Return an inquiry in the form in which it is saved."""
+        return cls(
+            asker=inquiry.asker,
+            version=inquiry.version,
+            about=inquiry.about,
+            not_before=inquiry.not_before,
+            subject=Raw(msgspec.json.encode(inquiry.subject)),
+        )
+
+    def restored(self, askers: Mapping[str, Asker]) -> Inquiry:
+        """Return the inquiry. Raises ValueError when its asker is gone, or cannot read its subject any more."""
+        asker = askers.get(self.asker)
+        if asker is None or asker.version != self.version:
+            raise ValueError("the asker is gone or of another version")
+        return Inquiry(
+            asker=self.asker,
+            version=self.version,
+            about=self.about,
+            not_before=self.not_before,
+            subject=msgspec.json.decode(self.subject, type=asker.subject),
+        )
+
+
+class SavedState(Struct, frozen=True, kw_only=True):
+    """What a detector remembers, as JSON: the detector knows its type."""
+
+    version: str
+    state: Raw
+
+    @classmethod
+    def of(cls, detector: AnyDetector, state: Struct) -> SavedState:
+        """Return a state in the form in which it is saved."""
+        return cls(version=detector.version, state=Raw(msgspec.json.encode(state)))
+
+    def restored(self, detector: AnyDetector, kind: type[Struct]) -> Struct:
+        """Return the state. Raises ValueError when the detector is of another version, or cannot read it any more."""
+        if self.version != detector.version:
+            raise ValueError(f"it was saved by version {self.version}")
+        return msgspec.json.decode(self.state, type=kind)
+
+
+class Saved(Struct, frozen=True, kw_only=True):
+    """A session at rest. Holds raw text of the session: keep it in memory, or seal it."""
+
+    schema: int
+    session: str
+    agent: str
+    seq: int
+    turn: int
+    models: tuple[str, ...]
+    restricted: tuple[str, ...]
+    secrets: tuple[str, ...]
+    states: dict[str, SavedState]
+    inquiries: tuple[SavedInquiry, ...]
+    late: tuple[Failure, ...]
+    folds: Folds
+    window: Window
+    tally: Tally
+    ledger: Ledger
+
+
+def encoded(saved: Saved) -> bytes:
+    """Return a session at rest as JSON."""
+    return msgspec.json.encode(saved)
+
+
+def decoded(document: bytes) -> Saved:
+    """Return the session at rest of a JSON document. Raises EventError for what is none of this version's."""
+    try:
+        saved = msgspec.json.decode(document, type=Saved)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise EventError(f"this is not a saved session: {error}; give what Session.save returned") from error
+    if saved.schema != SCHEMA:
+        raise EventError(
+            f"session {saved.session} was saved in form {saved.schema}, and this version reads {SCHEMA}: restore it "
+            "with the version that saved it, or open it anew"
+        )
+    return saved

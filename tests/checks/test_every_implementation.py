@@ -1,0 +1,307 @@
+"""Every implementation of a port in the tree is found, and obeys every law of that port.
+
+What stands in SETUPS says how each is made; a new class that looks like an implementation fails here until it stands
+there too. What stands in SKIPS is all that is excused, with the reason.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import itertools
+import json
+import pkgutil
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+from msgspec import Struct
+
+from theodolite.core.calibration import Band
+from theodolite.core.detector import Detector
+from theodolite.core.errors import ModelError
+from theodolite.core.event import AnyEvent, ProbeRequested, ToolCallProposed
+from theodolite.core.reading import Reading, Signal
+from theodolite.core.recording import HEADER, encode_line
+from theodolite.core.redaction import DenyAll
+from theodolite.core.verifier import Case
+from theodolite.detectors.trajectory.margin import MarginDetector
+from theodolite.detectors.trajectory.shadow_memory import ShadowMemoryDetector
+from theodolite.readers.jsonl import EventLines
+from theodolite.readers.labelled import LabelledSessions
+from theodolite.readers.openai_chat import OpenAIChat
+from theodolite.redactors.rules import RuleRedactor
+from theodolite.stores.memory import MemoryStore
+from theodolite.stores.sqlite import SQLiteStore
+from theodolite.testing.checks import asker, detector, integration, model, reader, redactor, store
+from theodolite.testing.checks.dialogue import by_role
+from theodolite.testing.checks.law import Check, name_of
+from theodolite.testing.fakes import (
+    AskingDetector,
+    FakeHost,
+    FakeIntegration,
+    FullStore,
+    NonsenseDetector,
+    Question,
+    QuietDetector,
+    RaisingDetector,
+    RecordingRedactor,
+    ScriptedDetector,
+    ScriptedModel,
+    ScriptedVerifier,
+    SeededModel,
+    Tally,
+)
+from theodolite.testing.sessions import flood_session, hijacked_session, stamped, synthetic_session
+
+SKIPS: dict[tuple[type, str], str] = {}
+
+BREAK_THE_LAW_BY_NAME: tuple[type, ...] = (NonsenseDetector, RaisingDetector)
+
+# What makes a class look like an implementation: the methods of the port, each defined in this package.
+METHODS = {
+    "detector": {"begin", "update"},
+    "asker": {"inquire"},
+    "store": {"append", "read", "head", "heads", "registry", "flush", "erase", "close"},
+    "model": {"ask"},
+    "reader": {"detects", "read"},
+    "redactor": {"text", "field"},
+    "integration": {"coverage", "enforce", "plant"},
+}
+PACKAGES = (
+    "theodolite.core.redaction",
+    "theodolite.detectors",
+    "theodolite.integrations",
+    "theodolite.models",
+    "theodolite.readers",
+    "theodolite.redactors",
+    "theodolite.stores",
+    "theodolite.testing.fakes",
+    "theodolite.verifiers",
+)
+
+F = TypeVar("F")
+S = TypeVar("S", bound=Struct)
+Laws = Mapping[str, Callable[[], None]]
+
+KEY = bytes(range(32))
+FAILING = (lambda: ScriptedModel(ModelError("nobody listens: start the server")),)
+
+
+def _laws(checks: Iterable[Check[F]], fixture: F) -> Laws:
+    def bound(check: Check[F]) -> Callable[[], None]:
+        return lambda: check(fixture)
+
+    return {name_of(check): bound(check) for check in checks}
+
+
+def _detector(factory: Callable[[], Detector[S]], *, asks: bool = False) -> Laws:
+    answers = [by_role(seed) for seed in range(3)] if asks else []
+    return _laws(detector.CHECKS, detector.DetectorFixture(factory=factory, answers=answers))
+
+
+def _asker() -> Laws:
+    fixture = asker.AskerFixture(factory=AskingDetector, subjects=[Question(prompt="Pay?", seq=3)])
+    return {f"asker.{law}": check for law, check in _laws(asker.CHECKS, fixture).items()}
+
+
+def _verifier() -> Laws:
+    said = Reading(detector="d", version="1", code="d.x", score=0.5)
+    case = Case(signal=Signal(said=said, ambiguous=True), events=tuple(stamped(hijacked_session())))
+    fixture = asker.AskerFixture(
+        factory=lambda: ScriptedVerifier(codes=frozenset({"d.x"}), verdict=0.9),
+        subjects=[case],
+        bands={"d.x": Band(alert=0.5)},
+    )
+    return _laws(asker.CHECKS, fixture)
+
+
+def _sqlite(folder: Path) -> Laws:
+    numbers = itertools.count()
+
+    def opened() -> store.Opened:
+        path = folder / f"{next(numbers)}.db"
+        return store.Opened(SQLiteStore(path, key=KEY), lambda: SQLiteStore(path, key=KEY))
+
+    return _laws(store.CHECKS, store.StoreFixture(factory=opened, key=KEY))
+
+
+def _rig(observe: integration.Observe) -> integration.Rig:
+    host = FakeHost()
+    watching = FakeIntegration(host, observe)
+    return integration.Rig(integration=watching, run=watching.run, ran=lambda: len(host.ran), scribble=host.scribble)
+
+
+def _own(events: Iterable[AnyEvent], key: bytes | None = None) -> bytes:
+    return HEADER + b"".join([encode_line(event, key) + b"\n" for event in events])
+
+
+def _chat(number: int) -> list[dict[str, object]]:
+    call = {"id": "c-1", "type": "function", "function": {"name": "send_money", "arguments": '{"to": "ES-77"}'}}
+    return [
+        {"role": "system", "content": "You pay bills."},
+        {"role": "user", "content": [{"type": "text", "text": f"Pay bill {number}."}]},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c-1", "content": "paid"},
+        {"role": "assistant", "content": "It is paid."},
+    ]
+
+
+def _labelled(number: int) -> dict[str, object]:
+    steps = [
+        {"role": "assistant", "turn": 0, "tool": "send_money", "args": {"to": "ES-77"}, "text": "I pay it."},
+        {"role": "tool", "turn": 0, "tool": "send_money", "text": "paid", "error": None},
+        {"role": "assistant", "turn": 1, "text": "It is paid."},
+    ]
+    told = {"session_id": f"s-{number}", "kind": "clean", "suite": "bills", "model": "m-1"}
+    return {**told, "goal": f"Pay bill {number}.", "events": steps}
+
+
+def _json_lines(made: Callable[[int], object], count: int) -> bytes:
+    return b"".join([json.dumps(made(number)).encode() + b"\n" for number in range(count)])
+
+
+RECORDINGS: dict[type, dict[str, bytes]] = {
+    EventLines: {
+        "a hijacked session": _own(stamped(hijacked_session())),
+        "a synthetic session": _own(stamped(synthetic_session(5, seed=1))),
+    },
+    OpenAIChat: {
+        "a bare list": json.dumps(_chat(1)).encode(),
+        "an indented object": json.dumps({"messages": _chat(2), "model": "m-1"}, indent=2).encode(),
+        "an object a line": _json_lines(lambda number: {"id": f"s-{number}", "messages": _chat(number)}, 3),
+    },
+    LabelledSessions: {"two sessions": _json_lines(_labelled, 2)},
+}
+
+
+def _reader(
+    made: type, factory: Callable[[], EventLines | OpenAIChat | LabelledSessions], long: Callable[[int], bytes]
+) -> Laws:
+    foreign = {name: data for other, files in RECORDINGS.items() if other is not made for name, data in files.items()}
+    forged = [_own(stamped([ProbeRequested(reason="?")]), key=KEY[::-1])] if made is EventLines else []
+    fixture = reader.ReaderFixture(factory=factory, samples=RECORDINGS[made], foreign=foreign, forged=forged, long=long)
+    return _laws(reader.CHECKS, fixture)
+
+
+PERSONAL = (
+    "alice@example.org",
+    "4111 1111 1111 1111",
+    "DE89 3704 0044 0532 0130 00",
+    "078-05-1120",
+    "+44 20 7946 0958",
+    "192.168.1.7",
+    "AKIAIOSFODNN7EXAMPLE",
+    "ghp_0123456789abcdefghijABCDEFGHIJ012345",
+)
+KNOWN = (("decision", "comply"), ("policy_cited", "true"))
+
+SETUPS: dict[type, Callable[[Path], Laws]] = {
+    MarginDetector: lambda _: _detector(MarginDetector),
+    ShadowMemoryDetector: lambda _: _detector(ShadowMemoryDetector),
+    QuietDetector: lambda _: _detector(QuietDetector),
+    ScriptedDetector: lambda _: _detector(lambda: ScriptedDetector(script={ToolCallProposed: 0.75, 3: 0.25})),
+    AskingDetector: lambda _: {**_detector(AskingDetector, asks=True), **_asker()},
+    ScriptedVerifier: lambda _: _verifier(),
+    MemoryStore: lambda _: _laws(
+        store.CHECKS, store.StoreFixture(factory=lambda: store.Opened(MemoryStore(KEY)), key=KEY)
+    ),
+    FullStore: lambda _: _laws(
+        store.CHECKS, store.StoreFixture(factory=lambda: store.Opened(FullStore(MemoryStore(), room=10_000)))
+    ),
+    SQLiteStore: _sqlite,
+    ScriptedModel: lambda _: _laws(
+        model.CHECKS, model.ModelFixture(factory=lambda: ScriptedModel("no"), failing=FAILING)
+    ),
+    SeededModel: lambda _: _laws(
+        model.CHECKS,
+        model.ModelFixture(factory=lambda: SeededModel(1), failing=[*FAILING, lambda: SeededModel(1, fails=1)]),
+    ),
+    EventLines: lambda _: _reader(
+        EventLines, lambda: EventLines(KEY), lambda count: _own(stamped(flood_session(count)))
+    ),
+    OpenAIChat: lambda _: _reader(
+        OpenAIChat, OpenAIChat, lambda count: _json_lines(lambda number: {"messages": _chat(number)}, count)
+    ),
+    LabelledSessions: lambda _: _reader(
+        LabelledSessions, LabelledSessions, lambda count: _json_lines(_labelled, count)
+    ),
+    DenyAll: lambda _: _laws(redactor.CHECKS, redactor.RedactorFixture(factory=DenyAll, personal=["a@example.org"])),
+    RecordingRedactor: lambda _: _laws(redactor.CHECKS, redactor.RedactorFixture(factory=RecordingRedactor)),
+    RuleRedactor: lambda _: _laws(
+        redactor.CHECKS, redactor.RedactorFixture(factory=RuleRedactor, personal=PERSONAL, known=KNOWN)
+    ),
+    FakeIntegration: lambda _: _laws(integration.CHECKS, integration.IntegrationFixture(factory=_rig)),
+}
+
+CASES = [(made, law) for made, setup in SETUPS.items() for law in setup(Path())]
+
+
+def implementations(package: str) -> Iterator[type]:
+    """Yield every class below a package that has all methods of a port."""
+    if importlib.util.find_spec(package) is None:
+        return
+    root = importlib.import_module(package)
+    below = pkgutil.walk_packages(root.__path__, f"{package}.") if hasattr(root, "__path__") else ()
+    for name in (package, *(found.name for found in below)):
+        for _, made in inspect.getmembers(importlib.import_module(name), inspect.isclass):
+            if made.__module__ == name and not getattr(made, "_is_protocol", False) and _looks_like_one(made):
+                yield made
+
+
+def _looks_like_one(made: type) -> bool:
+    home = made.__module__.partition(".")[0]
+    own = {name for kind in made.__mro__ if kind.__module__.partition(".")[0] == home for name in vars(kind)}
+    return any(methods <= own for methods in METHODS.values())
+
+
+def _found() -> set[type]:
+    return {made for package in PACKAGES for made in implementations(package)}
+
+
+def test_every_implementation_is_covered() -> None:
+    unknown = _found() - SETUPS.keys() - set(BREAK_THE_LAW_BY_NAME)
+    assert not unknown, f"they look like implementations and no law is tried on them; say in SETUPS how: {unknown}"
+
+
+def test_what_is_covered_is_still_there() -> None:
+    assert not SETUPS.keys() - _found()
+
+
+@pytest.mark.parametrize(("made", "law"), CASES, ids=[f"{made.__name__}: {law}" for made, law in CASES])
+def test_it_obeys(made: type, law: str, tmp_path: Path) -> None:
+    if (made, law) in SKIPS:
+        pytest.skip(f"{made.__name__} need not obey {law}: {SKIPS[made, law]}")
+    SETUPS[made](tmp_path)[law]()
+
+
+def test_every_skip_has_a_reason_and_is_of_a_law(capsys: pytest.CaptureFixture[str]) -> None:
+    assert not SKIPS.keys() - set(CASES)
+    assert all(reason.strip() for reason in SKIPS.values())
+    with capsys.disabled():
+        print(f"\n{len(SETUPS)} implementations, {len(CASES)} laws, {len(SKIPS)} skipped")  # noqa: T201 - it is told
+
+
+@pytest.mark.parametrize("factory", [NonsenseDetector, RaisingDetector])
+def test_a_fake_that_breaks_the_law_by_its_name_does_break_it(factory: Callable[[], Detector[Tally]]) -> None:
+    with pytest.raises(AssertionError, match="breaks the law"):
+        detector.check_detector(factory)
+
+
+def test_a_file_dropped_into_a_package_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "dropped"
+    package.mkdir()
+    package.joinpath("__init__.py").touch()
+    package.joinpath("sums.py").write_text("class Sum:\n    def update(self, x): ...\n")
+    package.joinpath("late.py").write_text(
+        "class Late:\n    def begin(self): ...\n    def update(self, state, event, window): ...\n"
+    )
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    try:
+        assert [made.__name__ for made in implementations("dropped")] == ["Late"]
+    finally:
+        for name in [name for name in sys.modules if name.startswith("dropped")]:
+            del sys.modules[name]

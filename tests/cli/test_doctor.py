@@ -1,0 +1,74 @@
+"""`theodolite doctor`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import msgspec
+import pytest
+from typer.testing import Result
+
+from theodolite.cli.health import Health
+
+Run = Callable[..., Result]
+Shell = Callable[..., CompletedProcess[str]]
+
+
+def test_it_says_what_is_here_and_that_it_works(theodolite: Run) -> None:
+    done = theodolite("doctor")
+    assert done.exit_code == 0
+    for part in ("Python", "SQLite", "openai-chat", "margin.untrusted alarms at", "nothing is kept", "All is well."):
+        assert part in done.stdout
+
+
+def test_its_json_says_the_same_strictly(theodolite: Run) -> None:
+    health = msgspec.json.decode(theodolite("doctor", "--format", "json").stdout, type=Health)
+    assert health.wal
+    assert health.import_ms > 0
+    assert health.packages["theodolite"] != "missing"
+    assert {detector.name for detector in health.detectors} == {"margin", "shadow_memory"}
+    assert [band.code for band in health.detectors[0].bands] == ["margin.untrusted"]
+
+
+def test_settings_here_are_found_and_no_store_is_made(theodolite: Run, home: Path) -> None:
+    text = '[store]\npath = "evidence.db"\nprofile = "categorical"\n[detectors.shadow_memory]\nenabled = false\n'
+    (home / "theodolite.toml").write_text(text, encoding="utf-8")
+    health = msgspec.json.decode(theodolite("doctor", "-f", "json").stdout, type=Health)
+    assert health.config == "theodolite.toml"
+    assert (health.store.path, health.store.profile, health.store.keyed) == ("evidence.db", "categorical", False)
+    assert [detector.name for detector in health.detectors] == ["margin"]
+    assert not (home / "evidence.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[policy]\nhodl = true", "did you mean 'policy.hold'?"),
+        ("[detectors.margins]\nenabled = true", "did you mean 'margin'?"),
+        ('[store]\nkey_file = "nowhere"', "nowhere cannot be read"),
+        ('[store]\npath = "no/such/folder/store.db"', "no/such/folder does not exist"),
+        ('calibration = "nowhere.json"', "nowhere.json cannot be read"),
+        ("not toml", "is not TOML"),
+    ],
+)
+def test_broken_settings_are_2_and_say_what_is_wrong(theodolite: Run, home: Path, text: str, said: str) -> None:
+    (home / "theodolite.toml").write_text(text, encoding="utf-8")
+    done = theodolite("doctor")
+    assert done.exit_code == 2
+    assert said in " ".join(done.stdout.split())
+    assert "The configuration is broken" in done.stdout
+    health = msgspec.json.decode(theodolite("doctor", "-f", "json").stdout, type=Health)
+    assert len(health.broken) == 1
+
+
+def test_a_plug_in_that_cannot_be_loaded_is_named(shell: Shell, tmp_path: Path) -> None:
+    info = tmp_path / "broken-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n", encoding="utf-8")
+    (info / "entry_points.txt").write_text("[theodolite.detectors]\nbroken = nowhere_at_all:It\n", encoding="utf-8")
+    done = shell("doctor", PYTHONPATH=str(tmp_path), THEODOLITE_PLUGINS="1")
+    assert done.returncode == 0
+    assert "LEFT OUT: plug-in left out: nowhere_at_all:It" in done.stdout
+    assert "Warning" not in done.stderr

@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from theodolite.core.event import (
+    AnyEvent,
+    GoalStated,
+    HandedOff,
+    InquirySettled,
+    MessageObserved,
+    Source,
+    Tool,
+    ToolCallProposed,
+    ToolResultObserved,
+    ToolsDeclared,
+    TurnEnded,
+    encode_event,
+    stamp,
+)
+from theodolite.core.inquiry import Message
+from theodolite.core.reading import Cause, Failure
+from theodolite.core.window import Window, weight
+from theodolite.testing.strategies import events
+
+
+def placed(found: list[AnyEvent]) -> list[AnyEvent]:
+    return [stamp(event, session="s", agent="", seq=seq, at=1.0, turn=0) for seq, event in enumerate(found)]
+
+
+def filled(found: list[AnyEvent], *, size: int = 64, room: int = 262_144) -> Window:
+    window = Window(size=size, room=room)
+    for event in placed(found):
+        window.push(event)
+    return window
+
+
+@given(st.lists(events(), max_size=40), st.integers(1, 8), st.integers(0, 3000))
+def test_a_window_is_bounded_and_keeps_the_newest(found: list[AnyEvent], size: int, room: int) -> None:
+    window = Window(size=size, room=room)
+    for seq, event in enumerate(placed(found)):
+        window.push(event)
+        assert window.held == sum(map(weight, window.events))
+        assert window.events[-1] is event
+        assert len(window.events) <= 2 * size
+        assert window.held <= room or len(window.events) == 1
+        assert window.first == seq + 1 - len(window.events)
+
+
+@given(st.lists(events(), min_size=1, max_size=30), st.integers(1, 8))
+def test_every_event_that_is_held_is_found_and_no_other(found: list[AnyEvent], size: int) -> None:
+    window = filled(found, size=size)
+    for seq, event in enumerate(placed(found)):
+        assert window.find(seq) == (event if seq >= window.first else None)
+    assert window.find(-1) is None
+    assert window.find(len(found)) is None
+
+
+@given(st.lists(events(), max_size=30), st.integers(1, 8))
+def test_the_recent_events_are_the_last_ones_and_at_most_as_many_as_its_size(found: list[AnyEvent], size: int) -> None:
+    window = filled(found, size=size)
+    assert list(window.recent()) == placed(found)[-size:]
+
+
+def test_an_event_larger_than_the_room_is_held_alone() -> None:
+    window = filled([TurnEnded(), MessageObserved(role="user", text="x" * 5000), TurnEnded()], room=3000)
+    assert [type(event) for event in window.events] == [TurnEnded]
+    window.push(stamp(MessageObserved(role="user", text="y" * 5000), session="s", agent="", seq=3, at=1.0, turn=0))
+    assert [event.seq for event in window.events] == [3]
+
+
+FLOOD = "x" * 100_000
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        MessageObserved(role="user", text=FLOOD),
+        ToolResultObserved(text=FLOOD),
+        ToolCallProposed(tool="t", arguments={"a": FLOOD}),
+        ToolCallProposed(tool=FLOOD),
+        ToolCallProposed(tool="t", call=FLOOD),
+        ToolsDeclared(tools=(Tool(name="t", description=FLOOD),)),
+        GoalStated(text=FLOOD),
+        HandedOff(to="a", child=FLOOD),
+        InquirySettled(asker="a", about=0, said=(Failure(detector="a", version="1", cause=Cause.ERROR, detail=FLOOD),)),
+    ],
+    ids=lambda event: type(event).__name__,
+)
+def test_whatever_field_a_session_floods_the_window_stays_small(event: AnyEvent) -> None:
+    window = filled([event] * 10, room=250_000)
+    assert sum(len(encode_event(held)) for held in window.events) <= 250_000
+    assert len(window.events) == 2
+
+
+def test_messages_are_what_a_model_is_shown_the_newest_last() -> None:
+    window = filled(
+        [
+            MessageObserved(role="system", text="rules"),
+            MessageObserved(role="user", text="pay", source=Source.USER),
+            MessageObserved(role="assistant"),
+            ToolCallProposed(tool="t"),
+            ToolResultObserved(text="paid"),
+            ToolResultObserved(),
+            MessageObserved(role="assistant", text="done"),
+        ]
+    )
+    every = (Message("system", "rules"), Message("user", "pay"), Message("tool", "paid"), Message("assistant", "done"))
+    assert window.messages(10) == every
+    assert window.messages(2) == every[-2:]
+    assert window.messages(0) == window.messages(-1) == ()
+
+
+@pytest.mark.parametrize("size", [0, -1])
+def test_a_window_of_no_size_cannot_be_made(size: int) -> None:
+    with pytest.raises(ValueError, match="give a size of at least 1"):
+        Window(size=size)

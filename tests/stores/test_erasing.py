@@ -1,0 +1,83 @@
+"""What was erased is gone, from the file as well."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from msgspec import Raw
+
+from theodolite.core.errors import StoreError
+from theodolite.core.store import Entry, Kind, verify
+from theodolite.stores.sqlite import SQLiteStore
+
+KEY = b"a key that only the operator has"
+
+
+def entry(session: str = "s-1", at: float = 1.0, text: str = "", codes: tuple[str, ...] = ()) -> Entry:
+    return Entry(session=session, at=at, kind=Kind.DECISION, payload=Raw(f'{{"text":"{text}"}}'.encode()), codes=codes)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "records.db"
+
+
+@pytest.fixture
+def store(file: Path) -> Iterator[SQLiteStore]:
+    with SQLiteStore(file, key=KEY, patience=0.2) as opened:
+        yield opened
+
+
+def test_no_byte_of_an_erased_payload_is_left_in_the_file(file: Path) -> None:
+    secrets = {session: f"secret-of-{session}-".encode() for session in ("s-1", "s-2", "s-3")}
+    sizes = (3, 40, 400, 3_000, 30_000)
+    with SQLiteStore(file, key=KEY, linger=0.001) as store:
+        for n in range(200):
+            for session, secret in secrets.items():
+                text = secret.decode() * (1 + sizes[n % 5] // 20)
+                store.append(entry(session, at=float(n), text=text), durable=n % 50 == 0)
+        assert store.erase("s-2") == 200
+        left = b"".join(path.read_bytes() for path in file.parent.iterdir())
+        assert {session for session, secret in secrets.items() if secret in left} == {"s-1", "s-3"}
+        # The other sessions' payloads were moved about meanwhile: their old places must be clean as well.
+        assert store.erase("s-3") == 200
+        assert store.erase("s-1") == 200
+        left = b"".join(path.read_bytes() for path in file.parent.iterdir())
+        assert not any(secret in left for secret in secrets.values())
+        seen = verify(store, KEY)
+    assert (seen.problems, seen.erased) == ((), 600)
+
+
+def test_erase_counts_each_payload_once_and_the_chain_goes_on(store: SQLiteStore) -> None:
+    store.append(entry())
+    assert (store.erase("s-1"), store.erase("s-1"), store.erase("nobody")) == (1, 0, 0)
+    record = store.append(entry(), durable=True)
+    assert [found.payload is None for found in store.read()] == [True, False]
+    assert record.n == 1
+    assert verify(store, KEY).problems == ()
+
+
+def test_a_reader_in_the_way_is_told_and_erasing_again_helps(file: Path, store: SQLiteStore) -> None:
+    for n in range(1_000):
+        store.append(entry(text="secret-" * 100, at=float(n)))
+    reading = store.read()
+    next(reading)
+    with pytest.raises(StoreError, match="end every read of this file and erase again"):
+        store.erase("s-1")
+    del reading
+    assert store.erase("s-1") == 0
+    assert not any(b"secret" in path.read_bytes() for path in file.parent.iterdir())
+
+
+def test_appends_go_on_while_a_session_is_erased(store: SQLiteStore) -> None:
+    for _ in range(50):
+        store.append(entry("s-1", text="x" * 1_000))
+    with ThreadPoolExecutor(1) as pool:
+        erasing = pool.submit(store.erase, "s-1")
+        kept = [store.append(entry("s-2"), durable=n % 10 == 0) for n in range(50)]
+        assert erasing.result() == 50
+    assert list(store.read(session="s-2")) == kept
+    assert verify(store, KEY).problems == ()

@@ -1,0 +1,229 @@
+"""While its file cannot be written: who is told, what is kept, and how the store goes on."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+from msgspec import Raw
+from sqlalchemy import event
+
+from theodolite.core.errors import StoreError
+from theodolite.core.store import Entry, Kind, Record, verify
+from theodolite.stores.memory import MemoryStore
+from theodolite.stores.sqlite import SQLiteStore
+from theodolite.stores.sqlite.backlog import Backlog
+from theodolite.stores.sqlite.commit import Committer
+
+KEY = b"a key that only the operator has"
+
+
+def entry(session: str = "s-1", at: float = 1.0, text: str = "", codes: tuple[str, ...] = ()) -> Entry:
+    return Entry(session=session, at=at, kind=Kind.DECISION, payload=Raw(f'{{"text":"{text}"}}'.encode()), codes=codes)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "records.db"
+
+
+@pytest.fixture
+def store(file: Path) -> Iterator[SQLiteStore]:
+    with SQLiteStore(file, key=KEY, patience=0.2) as opened:
+        yield opened
+
+
+@contextmanager
+def locked(file: Path) -> Generator[None]:
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        yield
+        connection.execute("ROLLBACK")
+
+
+def texts(store: SQLiteStore, session: str = "s-1") -> list[str]:
+    return [bytes(record.payload or b"").decode()[9:-2] for record in store.read(session=session)]
+
+
+def test_a_locked_file_is_told_to_whoever_waits_and_to_the_next_append(file: Path, store: SQLiteStore) -> None:
+    store.append(entry(text="before"), durable=True)
+    with locked(file):
+        start = time.monotonic()
+        with pytest.raises(StoreError, match=r"locked.*wait for it to end.*do not append it twice"):
+            store.append(entry(text="taken"), durable=True)
+        with pytest.raises(StoreError, match="this one was not taken"):
+            store.append(entry(text="refused"))
+        store.append(entry(text="queued"))
+        with pytest.raises(StoreError, match="locked"):
+            store.flush()
+        assert time.monotonic() - start < 5
+    store.flush()
+    assert texts(store) == ["before", "taken", "queued"]
+    assert verify(store, KEY).problems == ()
+
+
+def test_what_nobody_waits_for_is_written_once_the_lock_is_gone(file: Path) -> None:
+    with SQLiteStore(file, key=KEY, patience=0.05, linger=0.001) as store:
+        with locked(file):
+            store.append(entry(text="queued"))
+            time.sleep(0.3)
+        with SQLiteStore(file, key=KEY) as other:
+            until = time.monotonic() + 10
+            while texts(other) != ["queued"] and time.monotonic() < until:
+                time.sleep(0.05)
+            assert texts(other) == ["queued"]
+
+
+def test_a_lock_shorter_than_patience_is_waited_for(file: Path) -> None:
+    with SQLiteStore(file, key=KEY, patience=10) as store, ThreadPoolExecutor(1) as pool:
+        with locked(file):
+            waiting = pool.submit(store.append, entry(), durable=True)
+            time.sleep(0.1)
+            assert not waiting.done()
+        assert waiting.result().n == 0
+
+
+def test_a_full_disk_loses_nothing_that_was_acknowledged(store: SQLiteStore) -> None:
+    pages = [40]
+
+    def limit(connection: sqlite3.Connection, *_: object) -> None:
+        connection.execute(f"PRAGMA max_page_count = {pages[0]}").fetchall()
+
+    event.listen(store.engine, "checkout", limit)
+    acknowledged: list[Record] = []
+    told = ""
+    while not told:
+        try:
+            acknowledged.append(store.append(entry(f"s-{len(acknowledged) % 3}", text="x" * 500), durable=True))
+        except StoreError as error:
+            told = str(error)
+    assert "full; free space, then flush" in told
+    assert len(acknowledged) > 10
+    with pytest.raises(StoreError, match="full"):
+        store.append(entry(text="x" * 500))
+    with pytest.raises(StoreError, match="full"):
+        store.read()
+    pages[0] = 1_000_000
+    store.flush()
+    later = store.append(entry(text="later"), durable=True)
+    found = list(store.read())
+    assert {record.hash for record in [*acknowledged, later]} < {record.hash for record in found}
+    assert len(found) == len(acknowledged) + 2  # the append that failed while it waited was kept, and tried again
+    assert verify(store, KEY).problems == ()
+
+
+def test_several_threads_that_wait_are_all_told(file: Path, store: SQLiteStore) -> None:
+    def work(number: int) -> str:
+        try:
+            store.append(entry(f"s-{number}"), durable=True)
+        except StoreError as error:
+            return str(error)
+        return ""
+
+    with locked(file), ThreadPoolExecutor(4) as pool:
+        assert all("locked" in told for told in pool.map(work, range(4)))
+    store.flush()
+    assert sorted(record.session for record in store.read()) == ["s-0", "s-1", "s-2", "s-3"]
+
+
+def test_memory_is_bounded_while_the_file_cannot_be_written(file: Path) -> None:
+    with SQLiteStore(file, key=KEY, patience=0.05, room=20_000) as store:
+        taken = 0
+        with locked(file):
+            for _ in range(40):
+                try:
+                    store.append(entry(text="x" * 1_000))
+                except StoreError:
+                    continue
+                taken += 1
+        assert 5 < taken < 20
+        store.flush()
+        assert len(list(store.read())) == taken
+        assert verify(store, KEY).problems == ()
+
+
+def test_a_full_queue_makes_append_wait_and_loses_nothing(file: Path) -> None:
+    with SQLiteStore(file, key=KEY, room=20_000) as store:
+        kept = [store.append(entry(text="x" * 1_000)) for _ in range(500)]
+        assert list(store.read()) == kept
+
+
+def test_an_entry_larger_than_the_queue_is_taken(file: Path) -> None:
+    with SQLiteStore(file, room=2_000) as store:
+        kept = [store.append(entry(text="x" * 5_000)) for _ in range(3)]
+        assert list(store.read()) == kept
+
+
+def test_a_file_that_was_moved_away_is_told_and_written_once_it_is_back(file: Path, store: SQLiteStore) -> None:
+    store.append(entry(text="before"), durable=True)
+    elsewhere = file.with_name("elsewhere.db")
+    file.rename(elsewhere)
+    with pytest.raises(StoreError, match="moved, removed or replaced"):
+        store.append(entry(text="taken"), durable=True)
+    assert not file.exists()
+    elsewhere.rename(file)
+    store.flush()
+    assert texts(store) == ["before", "taken"]
+
+
+def test_closing_while_the_file_is_locked_says_how_many_records_are_gone(file: Path) -> None:
+    store = SQLiteStore(file, key=KEY, patience=0.05)
+    store.append(entry(), durable=True)
+    with locked(file):
+        store.append(entry())
+        store.append(entry())
+        with pytest.raises(StoreError, match="2 records are not kept"):
+            store.close()
+    store.close()
+    with SQLiteStore(file, key=KEY) as again:
+        assert len(list(again.read())) == 1
+
+
+def test_an_io_error_loses_nothing_that_was_acknowledged(file: Path) -> None:
+    """The system refuses writes beyond a size of file, first of the WAL and then not at all."""
+    subprocess.run([sys.executable, str(Path(__file__).with_name("limited.py")), str(file)], check=True, timeout=60)
+
+
+def test_an_attempt_that_did_reach_the_file_is_not_taken_for_another_writer(file: Path, store: SQLiteStore) -> None:
+    store.append(entry(), durable=True)
+    committer = Committer(store.engine, file, KEY)
+    chain, fresh = committer.chain("s-1"), committer.chain("s-2")
+    before, group = (chain.head, fresh.head), [store.append(entry("s-1")), store.append(entry("s-2"))]
+    store.flush()
+    # As after a commit that was done and then raised: this committer believes that it has not happened.
+    assert (chain.head, fresh.head) == before
+    committer.commit(group)
+    assert (chain.head, fresh.head) == (store.head("s-1"), store.head("s-2"))
+    for name in ("s-1", "s-2"):
+        committer.check(name)
+    assert verify(store, KEY).problems == ()
+
+
+def test_a_writing_thread_that_dies_leaves_nobody_waiting() -> None:
+    backlog = Backlog(room=10_000, linger=0.0, retry=1.0)
+    record = MemoryStore().append(entry())
+
+    def fail(_: tuple[Record, ...]) -> None:
+        raise RuntimeError("a defect")
+
+    def work() -> None:
+        with pytest.raises(RuntimeError, match="a defect"):
+            backlog.work(fail)
+
+    thread = threading.Thread(target=work)
+    with backlog.lock:
+        backlog.put(record, 1)
+        thread.start()
+        with pytest.raises(StoreError, match="its writing thread has died"):
+            backlog.wait()
+        with pytest.raises(StoreError, match="its writing thread has died"):
+            backlog.admit(1, waits=False)
+    thread.join()
