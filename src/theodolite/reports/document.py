@@ -184,7 +184,7 @@ def summary(totals: Totals, run: Run) -> Summary:
     """Return what a document says of the scan as a whole."""
     return Summary(
         version=run.version,
-        calibration=run.calibration,
+        calibration=None if run.calibration is None else printable(run.calibration),
         complete=run.complete,
         sessions=totals.sessions,
         events=totals.events.total(),
@@ -238,7 +238,7 @@ def _signal(signal: Signal, made: Decision) -> SignalReport:
         status=signal.status,
         ambiguous=signal.ambiguous,
         finds=signal.finds,
-        calibration=signal.calibration,
+        calibration=None if signal.calibration is None else printable(signal.calibration),
         evidence=tuple(map(_evidence, reading.evidence)) if reading else (),
         cause=failure.cause if failure else None,
         detail=printable(failure.detail) if failure else "",

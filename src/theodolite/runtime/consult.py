@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
+from typing import TypeGuard
 
 from theodolite.core.arguments import is_sequence
 from theodolite.core.detector import Asker
@@ -81,9 +82,13 @@ def _guarded(
 
 
 def _made(dialogue: object) -> Dialogue:
-    if not isinstance(dialogue, Generator):
+    if not _is_dialogue(dialogue):
         raise TypeError(f"inquire gave {type(dialogue).__name__}, not a dialogue")
     return dialogue
+
+
+def _is_dialogue(value: object) -> TypeGuard[Dialogue]:
+    return isinstance(value, Generator)
 
 
 def _signed(said: object, asker: Asker) -> tuple[Reading | Failure, ...]:

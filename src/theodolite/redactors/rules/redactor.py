@@ -62,8 +62,8 @@ class RuleRedactor:
 
     Raises ConfigError for a field that is both, and for a vocabulary that is one string.
 
-    Cost: linear in the text; 10 to 30 µs for a hundred characters without a find; 0.1 to 1 s per MB, up to 3 s where the
-    text is nothing but finds. No state.
+    Cost: linear in the text; 10 to 30 µs for a hundred characters without a find; 0.1 to 1 s per MB, up to 3 s where
+    the text is nothing but finds. No state.
 
     Limits: best effort, not a compliance guarantee. Names, postal addresses and dates of birth are not looked for, nor
     are national phone numbers of most countries, account numbers without check digits, keys of unknown services that
