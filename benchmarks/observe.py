@@ -26,7 +26,7 @@ WORDS = [f"word{n}" for n in range(5_000)]
 
 def opened(*, margin: bool) -> Session:
     """Return a session in which a goal was stated and something was read."""
-    detectors = [ShadowMemoryDetector(), *[QuietDetector(name=f"quiet_{n}") for n in range(3)]]
+    detectors = [ShadowMemoryDetector(deviation=margin), *[QuietDetector(name=f"quiet_{n}") for n in range(3)]]
     monitor = Monitor([*detectors, MarginDetector()] if margin else detectors, store=MemoryStore())
     session = monitor.session("bench")
     session.observe(GoalStated(text="send the March report to anna@example.org", source=Source.USER))

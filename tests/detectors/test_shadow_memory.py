@@ -151,6 +151,19 @@ def test_with_default_settings_the_alarm_can_fire() -> None:
     assert signal.level is Level.NOTABLE
 
 
+def test_without_the_deviation_it_is_as_blind_as_the_original_was_wired() -> None:
+    detector = ShadowMemoryDetector(deviation=False)
+    with Monitor([detector]).session("s") as session:
+        for turn in range(8):
+            tool = "read_file" if turn == 0 else "http_post"
+            session.observe(ToolCallProposed(tool=tool, arguments={"to": f"word{turn}"}))
+            decision = session.observe(TurnEnded())
+            said = decision.signals[0].said
+            assert isinstance(said, Reading)
+            assert said.score <= 0.575 + 1e-9
+    assert detector.bands["shadow_memory.goal_drift"].alert == 0.6
+
+
 def test_the_alarm_neither_acts_nor_counts_as_a_finding() -> None:
     detector = ShadowMemoryDetector(ShadowMemoryConfig(enabled=True, drift_threshold=0.1))
     signal = last_reading(

@@ -62,7 +62,7 @@ class Usage(Struct, frozen=True, kw_only=True, gc=False):
     output_tokens: int = 0
 
 
-class Reply(Struct, frozen=True, kw_only=True, gc=False):
+class Reply(Struct, frozen=True, kw_only=True, tag=True, gc=False):
     """What a model answered. `choice` pairs each option with its probability, where the model shows it."""
 
     query: Query

@@ -10,7 +10,7 @@ from theodolite.core.event import AnyEvent, MessageObserved, ToolResultObserved,
 from theodolite.core.inquiry import Message
 from theodolite.core.intent import Call
 
-__all__ = ("Window",)
+__all__ = ("Window", "weight")
 
 
 class Window(Struct, kw_only=True):

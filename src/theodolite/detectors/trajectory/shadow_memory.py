@@ -20,7 +20,7 @@ from theodolite.core.reading import Evidence, Fact, Reading
 from theodolite.core.window import Window
 from theodolite.stats.jaccard import jaccard_distance
 
-__all__ = ("GoalDriftResult", "ShadowEvent", "ShadowMemory", "ShadowMemoryConfig", "ShadowMemoryDetector")
+__all__ = ("Batch", "GoalDriftResult", "ShadowEvent", "ShadowMemory", "ShadowMemoryConfig", "ShadowMemoryDetector")
 
 # The numbers of zeph's ShadowMemory: its documentation, "Algorithm". None of them is calibrated.
 SUMMARY_CHARACTERS = 100
@@ -194,17 +194,20 @@ class Batch(Struct, kw_only=True):
 class ShadowMemoryDetector:
     """Feeds ShadowMemory with the batches of a session: the text of the calls, their permission, their margin.
 
-    State: one Batch a session, bounded. Cost: O(1) per event. A batch ends with TurnEnded. Its code neither acts nor
-    counts as a finding: at its best threshold it flags 47 % of harmless recorded sessions.
+    State: one Batch a session, bounded. Cost: O(1) per event, beside the margin's. A batch ends with TurnEnded. Its
+    code neither acts nor counts as a finding: at its best threshold it flags 47 % of harmless recorded sessions.
+
+    Without `deviation` the margin is not folded for it. That is cheap, and as blind as the original was wired: the
+    score then ends at 0.575, below the default threshold.
     """
 
     name = "shadow_memory"
     version = "1"
     reads: frozenset[type[Event]] = frozenset({ToolCallProposed, TurnEnded})
-    needs = frozenset({Feature.INTENT})
     settings = ShadowMemoryConfig
 
-    def __init__(self, config: ShadowMemoryConfig | None = None) -> None:
+    def __init__(self, config: ShadowMemoryConfig | None = None, *, deviation: bool = True) -> None:
+        self.needs = frozenset({Feature.INTENT, Feature.MARGIN} if deviation else {Feature.INTENT})
         self._config = ShadowMemoryConfig(enabled=True) if config is None else config
         self.bands: Mapping[str, Band] = {
             "shadow_memory.goal_drift": Band(
@@ -224,7 +227,7 @@ class ShadowMemoryDetector:
         if isinstance(event, ToolCallProposed):
             self._take(state, window)
             return ()
-        if not state.seqs:
+        if not (state.seqs and isinstance(event, TurnEnded)):
             return ()
         state.memory.record(
             ShadowEvent(

@@ -8,6 +8,7 @@ from typing import Final
 
 from theodolite.core.errors import ConfigError
 from theodolite.core.redaction import Profile, Redacted
+from theodolite.core.text import printable
 from theodolite.redactors.rules.assignments import assignments, codes
 from theodolite.redactors.rules.headers import headers, url_credentials
 from theodolite.redactors.rules.keys import private_keys, service_keys, web_tokens
@@ -105,6 +106,7 @@ class RuleRedactor:
         would hold one of them, less of the text is kept, down to nothing.
         """
         wanted = tuple([secret for secret in secrets if secret])
+        value = printable(value)
         if self._profile is Profile.CATEGORICAL:
             return _without(placeholder(Kind.TEXT) if value else "", wanted)
         for _ in range(_MOST_PASSES):

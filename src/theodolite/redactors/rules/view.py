@@ -2,8 +2,8 @@ r"""The text as rules read it: disguises taken off, finds hidden, and the way ba
 
 Width forms, styled letters and foreign digits become the plain character, every dash `-`, every space a space;
 characters that show nothing (zero-width, soft hyphen, NUL) are left out; `&#64;`, `&commat;`, `%40`, `\u0040`, `\x40`,
-`[at]` and `(dot)` are read as what they stand for. Each of these is undone once, so a double encoding such as `%2540`
-gets through, and so do letters of another script that merely look alike.
+`[at]`, `(dot)` and the escapes `\n`, `\r`, `\t` are read as what they stand for. Each of these is undone once, so a
+double encoding such as `%2540` gets through, and so do letters of another script that merely look alike.
 """
 
 from __future__ import annotations
@@ -48,11 +48,14 @@ _NAMED = {
     "zwnj": "",
 }
 _SPELLED = {"at": "@", "dot": "."}
+# The letter of an escaped line break would otherwise be the first of the word behind it.
+_BLANK = {"n": "\n", "r": "\n", "t": " "}
 _DISGUISE = re.compile(
     rf"{_GONE}+"
     r"|&(?:#(?P<decimal>[0-9]{1,7})|#[xX](?P<hexadecimal>[0-9A-Fa-f]{1,6})"
     rf"|(?P<named>{'|'.join(_NAMED)}));"
     r"|(?:%|\\x|\\u00)(?P<ascii>[2-7][0-9A-Fa-f])"
+    r"|\\(?P<blank>[nrt])"
     r"|[ ]?[\[(](?P<spelled>at|dot|AT|DOT)[\])][ ]?"
 )
 _SIGNS = ("&", "%", "\\", _GONE, "[at]", "(at)", "[dot]", "(dot)", "[AT]", "(AT)", "[DOT]", "(DOT)")
@@ -149,6 +152,8 @@ def _meaning(found: re.Match[str]) -> str | None:
     if kind is None:
         return ""
     written = found[kind]
+    if kind == "blank":
+        return _BLANK[written]
     if kind == "named":
         return _NAMED[written]
     if kind == "spelled":
