@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from timing import Spread, row, spread
 
+from theodolite.core.detector import AnyDetector
 from theodolite.core.event import AnyHostEvent, GoalStated, Source, ToolCallProposed, ToolResultObserved, TurnEnded
 from theodolite.detectors.trajectory.margin import MarginDetector
 from theodolite.detectors.trajectory.shadow_memory import ShadowMemoryDetector
@@ -26,7 +27,10 @@ WORDS = [f"word{n}" for n in range(5_000)]
 
 def opened(*, margin: bool) -> Session:
     """Return a session in which a goal was stated and something was read."""
-    detectors = [ShadowMemoryDetector(deviation=margin), *[QuietDetector(name=f"quiet_{n}") for n in range(3)]]
+    detectors: list[AnyDetector] = [
+        ShadowMemoryDetector(deviation=margin),
+        *[QuietDetector(name=f"quiet_{n}") for n in range(3)],
+    ]
     monitor = Monitor([*detectors, MarginDetector()] if margin else detectors, store=MemoryStore())
     session = monitor.session("bench")
     session.observe(GoalStated(text="send the March report to anna@example.org", source=Source.USER))

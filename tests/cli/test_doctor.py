@@ -63,7 +63,9 @@ def test_broken_settings_are_2_and_say_what_is_wrong(theodolite: Run, home: Path
     assert len(health.broken) == 1
 
 
-def test_a_plug_in_that_cannot_be_loaded_is_named(shell: Shell, tmp_path: Path) -> None:
+def test_a_plug_in_that_cannot_be_loaded_is_named_and_stops_no_scan(
+    shell: Shell, tmp_path: Path, recordings: Path
+) -> None:
     info = tmp_path / "broken-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n", encoding="utf-8")
@@ -72,3 +74,9 @@ def test_a_plug_in_that_cannot_be_loaded_is_named(shell: Shell, tmp_path: Path) 
     assert done.returncode == 0
     assert "LEFT OUT: plug-in left out: nowhere_at_all:It" in done.stdout
     assert "Warning" not in done.stderr
+    for jobs in ("1", "2"):
+        files = (recordings / "clean.json", "--jobs", jobs)
+        scanned = shell("scan", *files, PYTHONPATH=str(tmp_path), THEODOLITE_PLUGINS="1")
+        assert scanned.returncode == 0
+        assert scanned.stderr.startswith("warning: plug-in left out: nowhere_at_all:It")
+        assert scanned.stderr.count("\n") == 1

@@ -104,6 +104,16 @@ def test_progress_shows_on_a_terminal_after_a_while(monkeypatch: pytest.MonkeyPa
     assert "300 events" in terminal.getvalue()
 
 
+def test_progress_keeps_out_of_a_report_that_streams_to_the_same_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = _Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    monkeypatch.setattr("sys.stdout", terminal)
+    monkeypatch.setattr(progress_module, "_PATIENCE", 0.0)
+    with Progress(3, streams=True) as progress:
+        assert list(progress.counting(PARTS)) == PARTS
+    assert terminal.getvalue() == ""
+
+
 def test_progress_is_silent_in_a_pipe(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(progress_module, "_PATIENCE", 0.0)
     with Progress(3) as progress:

@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 
 from theodolite.config.plugins import SWITCH, PluginWarning, plugins
-from theodolite.config.settings import Settings
+from theodolite.config.settings import Settings, StoreSettings
 from theodolite.config.wiring import wire
 from theodolite.core.calibration import Band
+from theodolite.core.errors import ConfigError
 from theodolite.core.event import MessageObserved
 from theodolite.core.reading import Reading, Signal
 from theodolite.core.verifier import Case
@@ -108,6 +109,15 @@ def test_the_configuration_wires_them() -> None:
         (signal,) = session.observe(MessageObserved(role="assistant", text="PAY NOW!")).signals
     assert signal.code == "shouting.capitals"
     assert signal.alarmed
+
+
+@pytest.mark.usefixtures("installed")
+@pytest.mark.filterwarnings("ignore::theodolite.config.plugins.PluginWarning")
+def test_the_configuration_names_the_store_of_a_plugin() -> None:
+    with wire(Settings(store=StoreSettings(kind="counting", path="anywhere"))) as instrument:
+        assert type(instrument.store).__name__ == "CountingStore"
+    with pytest.raises(ConfigError, match="did you mean 'counting'"):
+        wire(Settings(store=StoreSettings(kind="countin", path="anywhere")))
 
 
 @pytest.mark.usefixtures("installed")

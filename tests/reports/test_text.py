@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import pytest
+from msgspec import Struct
 from msgspec.structs import replace
 
-from theodolite.core.event import ToolCallProposed
+from theodolite.core.calibration import Band
+from theodolite.core.detector import Feature
+from theodolite.core.event import Event, ToolCallProposed
 from theodolite.core.policy import Action, Outcome
 from theodolite.core.reader import Unreadable
-from theodolite.core.reading import Level, Signal, Status
+from theodolite.core.reading import Level, Reading, Signal, Status
+from theodolite.core.window import Window
+from theodolite.redactors.rules import RuleRedactor
+from theodolite.reports.document import document
 from theodolite.reports.totals import Run
-from theodolite.runtime.replay import Sighting
+from theodolite.runtime.monitor import Monitor
+from theodolite.runtime.replay import Sighting, replay
 from theodolite.testing.sessions import hijacked_session
 
 Alarm = Callable[..., Signal]
@@ -143,6 +150,39 @@ def test_a_failure_that_no_decision_tells_of_is_counted(failure: Alarm, saw: Saw
     more = replace(session, coverage=replace(session.coverage, failures={"margin": 1, "judge": 2}))
     assert "outside of any decision" not in told(once)
     assert "judge: failed outside of any decision, 2 times" in told(more)
+
+
+class _Nothing(Struct):
+    """The state of a detector that remembers nothing."""
+
+
+class Broken:
+    """A detector that cannot look."""
+
+    name = "broken"
+    version = "7"
+    reads: frozenset[type[Event]] = frozenset({ToolCallProposed})
+    needs: frozenset[Feature] = frozenset()
+    bands: Mapping[str, Band] = {"broken.code": Band(alert=0.5)}
+
+    def begin(self) -> _Nothing:
+        return _Nothing()
+
+    def update(self, state: _Nothing, event: Event, window: Window) -> tuple[Reading, ...]:
+        raise ZeroDivisionError(f"{state} {event.seq} {window.first}")
+
+
+def test_a_detector_that_raises_is_in_every_report_and_the_session_is_not_clean(told: Told) -> None:
+    events = [replace(event, session="s-1") for event in hijacked_session()]
+    (sighting,) = replay(events, Monitor([Broken()], redactor=RuleRedactor()))
+    assert isinstance(sighting, Sighting)
+    assert sighting.outcome is Outcome.FAILED
+    text = told(sighting)
+    assert "Failure in session s-1" in text
+    assert "broken.failure: error" in text
+    assert "broken could not judge event 4 (error): ZeroDivisionError" in text
+    (session,) = document([sighting], Run(version="1.0")).sessions
+    assert {(s.code, s.version, s.cause, s.score) for s in session.signals} == {("broken.failure", "7", "error", None)}
 
 
 def test_parts_outside_of_sessions_are_listed_and_too_many_are_counted(told: Told) -> None:

@@ -21,15 +21,18 @@ _EVERY = 100
 
 
 class Progress:
-    """Shows files, sessions and events so far, from the first second on. Silent where standard error is no terminal."""
+    """Shows files, sessions and events so far, from the first second on. Silent where standard error is no terminal.
 
-    def __init__(self, total: int) -> None:
+    `streams` says that the report is written as it comes: on the same terminal the two would garble each other.
+    """
+
+    def __init__(self, total: int, *, streams: bool = False) -> None:
         self.files = 0
         self.sessions = 0
         self._total = total
         self._events = 0
         self._begun = time.monotonic()
-        self._silent = not sys.stderr.isatty()
+        self._silent = not sys.stderr.isatty() or (streams and sys.stdout.isatty())
         self._bar: Bar | None = None
 
     def __enter__(self) -> Self:

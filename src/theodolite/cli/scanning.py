@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from importlib.metadata import version
@@ -15,7 +16,8 @@ from theodolite.cli.exits import FINDING, NOT_JUDGED, NOTHING, say
 from theodolite.cli.output import reporting
 from theodolite.cli.parallel import Plan, judge
 from theodolite.cli.progress import Progress
-from theodolite.config.settings import nearest, read_settings
+from theodolite.config.plugins import PluginWarning
+from theodolite.config.settings import Settings, nearest, read_settings
 from theodolite.config.wiring import Instrument, wire
 from theodolite.core.errors import ConfigError, TheodoliteError
 from theodolite.core.policy import Action, Outcome, highest
@@ -47,7 +49,7 @@ def scan_recordings(request: Request) -> int:
     settings = read_settings(request.config)
     files = find_recordings(request.paths)
     totals = Totals()
-    with wire(settings, store=request.store, calibration=request.calibration) as instrument:
+    with _wired(settings, request) as instrument:
         _check(request, instrument)
         with reporting(request.form, request.output) as report:
             _scan(request, files, instrument, report, totals)
@@ -71,6 +73,16 @@ def status(totals: Totals, fail_on: Action | None = None) -> int:
     return NOT_JUDGED if unjudged or not totals.sessions else NOTHING
 
 
+def _wired(settings: Settings, request: Request) -> Instrument:
+    """Return the instrument, and say in a line each which plug-ins were left out."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", PluginWarning)
+        instrument = wire(settings, store=request.store, calibration=request.calibration)
+    for warning in said:
+        say(f"warning: {warning.message}")
+    return instrument
+
+
 def _check(request: Request, instrument: Instrument) -> None:
     names = [reader.name for reader in instrument.readers]
     if request.reader is not None and request.reader not in names:
@@ -83,7 +95,7 @@ def _scan(request: Request, files: Sequence[Path], instrument: Instrument, repor
     fitted = instrument.monitor.calibration
     run = Run(version=version("theodolite"), calibration=fitted.id if fitted else None)
     try:
-        with Progress(len(files)) as progress:
+        with Progress(len(files), streams=request.form is not Form.TEXT and request.output is None) as progress:
             recorded = _recorded(files, request, instrument, progress)
             with closing(_judged(recorded, request, instrument)) as sightings:
                 for item in sightings:

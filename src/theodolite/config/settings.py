@@ -44,12 +44,14 @@ class PolicySettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 class StoreSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`[store]`: what is kept, and where.
 
-    `path` is a SQLite file; without it nothing is kept. `profile` is standard (scrubbed text) or categorical (no free
-    text at all). `key_file` holds the key that authenticates heads, at least 16 bytes. `raw_events` names a folder in
-    which whole sessions are recorded, unredacted; it needs a key.
+    `path` is the store's file; without it nothing is kept. `kind` is sqlite, or the name of a store that a plug-in
+    brings. `profile` is standard (scrubbed text) or categorical (no free text at all). `key_file` holds the key that
+    authenticates heads, at least 16 bytes. `raw_events` names a folder in which whole sessions are recorded,
+    unredacted; it needs a key.
     """
 
     path: str = ""
+    kind: str = "sqlite"
     profile: Profile = Profile.STANDARD
     key_file: str = ""
     raw_events: str = ""

@@ -98,7 +98,7 @@ def wire(settings: Settings, *, store: Path | None = None, calibration: Path | N
     )
     readers = _readers(settings, key)
     # The store is opened last: what is wrong with the rest leaves no file open.
-    opened = _store(kept, key) if kept else None
+    opened = _store(settings, kept, key) if kept else None
     monitor = build(store=opened, closing=() if opened is None else (opened.close,))
     return Instrument(settings, monitor, readers, opened, key)
 
@@ -192,7 +192,16 @@ def _redactor(settings: Settings) -> Redactor:
     return offered[settings.redactor](profile=settings.store.profile)
 
 
-def _store(path: Path, key: bytes | None) -> Store:
+def _store(settings: Settings, path: Path, key: bytes | None) -> Store:
+    own: dict[str, Callable[..., Store]] = {"sqlite": _sqlite}
+    offered = _offered(settings, "stores", own)
+    kind = settings.store.kind
+    if kind not in offered:
+        raise ConfigError(f"store.kind: there is no store {kind!r}; {nearest(kind, list(offered))}")
+    return offered[kind](path, key=key)
+
+
+def _sqlite(path: Path, *, key: bytes | None) -> Store:
     # SQLAlchemy takes some 150 ms to import: only those who keep anything pay for it.
     from theodolite.stores.sqlite import SQLiteStore  # noqa: PLC0415
 

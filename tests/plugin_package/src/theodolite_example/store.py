@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from theodolite.core.store import Entry, Record
 from theodolite.stores.memory import MemoryStore
 
@@ -9,9 +11,12 @@ __all__ = ("CountingStore",)
 
 
 class CountingStore(MemoryStore):
-    """Keeps records in memory, and counts what was appended since it was made."""
+    """Keeps records in memory, whatever the path, and counts what was appended since it was made."""
 
-    appended = 0
+    def __init__(self, path: Path | None = None, *, key: bytes | None = None) -> None:
+        super().__init__(key)
+        self.path = path
+        self.appended = 0
 
     def append(self, entry: Entry, *, durable: bool = False) -> Record:
         """Keep an entry and count it."""
