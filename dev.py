@@ -141,6 +141,13 @@ def test_all(environment: Environment, rest: Sequence[str]) -> int:
     return run(environment.python, "-m", "pytest", "-q", "-n", "2", *rest)
 
 
+def coverage(environment: Environment, rest: Sequence[str]) -> int:
+    """Run the fast tests on one process, and print the lines and branches that none of them took."""
+    environment.prepare("dev")
+    measured = run(environment.tool("coverage"), "run", "-m", "pytest", "-q", "-m", "not slow and not corpus", *rest)
+    return run(environment.tool("coverage"), "report") or measured
+
+
 def docs(environment: Environment, rest: Sequence[str]) -> int:
     """Follow every link and run every code block of README.md and docs/; takes what pytest takes."""
     environment.prepare("dev")
@@ -187,7 +194,8 @@ def bench(environment: Environment, rest: Sequence[str]) -> int:
     files = sorted((ROOT / "benchmarks").glob("*.py"))
     scripts = [file for file in files if "__main__" in file.read_text(encoding="utf-8")]
     failed = [script.name for script in scripts if run(environment.python, script.relative_to(ROOT), *rest)]
-    print(f"{len(scripts) - len(failed)} of {len(scripts)} benchmarks kept their budgets {failed or ''}")
+    summary = f"{len(scripts) - len(failed)} of {len(scripts)} benchmarks kept their budgets"
+    print(summary + f"; failed: {', '.join(failed)}" * bool(failed))
     return int(bool(failed))
 
 
@@ -195,8 +203,8 @@ def lock(environment: Environment, rest: Sequence[str]) -> int:
     """Compile requirements/ anew from pyproject.toml, with hashes; `--upgrade` takes newer versions."""
     environment.prepare("dev")
     compile_ = (environment.tool("uv"), "pip", "compile", "--quiet", "--universal", "--python-version", "3.11")
-    form = ("--generate-hashes", "--no-emit-index-url", "--annotation-style", "line")
-    form = (*form, "--custom-compile-command", "python3 dev.py lock")
+    header = ("--custom-compile-command", "python3 dev.py lock")
+    form = ("--generate-hashes", "--no-emit-index-url", "--annotation-style", "line", *header)
     dev, runtime = "requirements/dev.txt", "requirements/run.txt"
     status = run(*compile_, *form, *rest, "--all-extras", "--group", "dev", "pyproject.toml", "--output-file", dev)
     same = ("--constraint", dev)  # what both install, both install in the same version
@@ -221,6 +229,7 @@ VERBS: dict[str, Callable[[Environment, Sequence[str]], int]] = {
     "test": test,
     "test-all": test_all,
     "check": check,
+    "coverage": coverage,
     "bench": bench,
     "docs": docs,
     "lock": lock,

@@ -116,6 +116,17 @@ def test_a_wrong_setting_names_the_right_one(theodolite: Run, recordings: Path, 
     assert "did you mean 'policy.hold'?" in done.stderr
 
 
+def test_raw_sessions_are_recorded_by_one_process_only(theodolite: Run, recordings: Path, home: Path) -> None:
+    (home / "raw").mkdir()
+    (home / "key").write_text("k" * 32, encoding="utf-8")
+    (home / "theodolite.toml").write_text('[store]\nkey_file = "key"\nraw_events = "raw"\n', encoding="utf-8")
+    done = theodolite("scan", recordings, "--jobs", "2")
+    assert done.exit_code == 2
+    assert "store.raw_events" in done.stderr
+    assert theodolite("scan", recordings).exit_code == 1
+    assert len(list((home / "raw").iterdir())) == 3
+
+
 @pytest.mark.parametrize("arguments", [("scan",), ("scan", "--no-such-option", "x"), ("scan", "x", "--jobs", "0")])
 def test_wrong_usage_is_2_without_a_traceback(theodolite: Run, arguments: tuple[str, ...]) -> None:
     done = theodolite(*arguments)

@@ -48,6 +48,14 @@ def test_a_removed_record_is_named(theodolite: Run, store: Path) -> None:
     assert "session hijacked, record 2: record 1 was expected here" in done.stdout
 
 
+def test_a_store_that_cannot_be_read_to_its_end_is_damaged_and_no_error(theodolite: Run, store: Path) -> None:
+    _spoil(store, "UPDATE records SET kind = 'gossip' WHERE session = 'hijacked' AND n = 1")
+    done = theodolite("store", "verify", store)
+    assert (done.exit_code, done.stderr) == (1, "")
+    assert done.stdout.startswith("damaged: ")
+    assert "record 1 of session 'hijacked'" in done.stdout
+
+
 def test_with_the_key_seals_are_checked(theodolite: Run, recordings: Path, home: Path) -> None:
     (home / "key").write_text("k" * 32, encoding="utf-8")
     (home / "other").write_text("o" * 32, encoding="utf-8")

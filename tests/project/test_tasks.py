@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-VERBS = ("setup", "scan", "test", "test-all", "check", "bench", "docs", "lock", "all")
+VERBS = ("setup", "scan", "test", "test-all", "check", "coverage", "bench", "docs", "lock", "all")
 TEST_COMMAND = "python3 dev.py test"
 
 

@@ -14,7 +14,7 @@ from theodolite.core.detector import Feature
 from theodolite.core.event import Event, ToolCallProposed
 from theodolite.core.policy import Action, Outcome
 from theodolite.core.reader import Unreadable
-from theodolite.core.reading import Level, Reading, Signal, Status
+from theodolite.core.reading import Evidence, Level, Reading, Signal, Status
 from theodolite.core.window import Window
 from theodolite.redactors.rules import RuleRedactor
 from theodolite.reports.document import document
@@ -114,6 +114,29 @@ def test_how_sure_it_is_says_the_status_in_words(status: Status, alarm: Alarm, s
 def test_evidence_of_an_unknown_kind_is_shown_as_it_is(saw: Saw, told: Told, alarm: Alarm) -> None:
     text = told(saw((alarm("payload.shape", source=3),)))
     assert "evidence: payload.passage, event 3, event 9" in text
+
+
+def test_evidence_says_what_was_expected_where_and_what_was_seen(saw: Saw, told: Told, alarm: Alarm) -> None:
+    evidence = (Evidence(kind="payload.shape", seqs=(3,), path="/amount", expected="a number", observed="ten"),)
+    signal = alarm("payload.shape")
+    session = saw((replace(signal, said=replace(signal.said, evidence=evidence)),))
+    assert 'payload.shape, event 3, at /amount, expected "a number", observed "ten"' in told(session)
+
+
+@pytest.mark.parametrize(
+    ("evidence", "said"),
+    [
+        (Evidence(kind="margin.passage", seqs=(5,)), "nothing that was read explains the call"),
+        (Evidence(kind="margin.passage", seqs=(3, 5)), "event 3: its text was no longer held"),
+        (Evidence(kind="margin.argument", seqs=(5,), path="/to"), "argument /to of send (event 5), from untrusted"),
+    ],
+)
+def test_a_passage_that_is_not_there_says_why(
+    saw: Saw, told: Told, alarm: Alarm, evidence: Evidence, said: str
+) -> None:
+    signal = alarm()
+    session = saw((replace(signal, said=replace(signal.said, evidence=(evidence,))),))
+    assert said in " ".join(told(session).split())
 
 
 def test_clean_sessions_have_a_line_each_until_there_are_too_many(saw: Saw, told: Told) -> None:

@@ -34,6 +34,10 @@ def settled(instrument: Monitor) -> int:
     return sum(session.coverage().events.get("InquirySettled", 0) for session in instrument.sessions)
 
 
+def until_settled(instrument: Monitor, count: int) -> None:
+    until(lambda: settled(instrument) == count)
+
+
 def test_a_worker_on_a_thread_settles_what_is_open_and_what_is_opened_later() -> None:
     instrument = monitor(ScriptedModel("no"))
     sessions = [instrument.session(f"s-{n}") for n in range(5)]
@@ -42,9 +46,9 @@ def test_a_worker_on_a_thread_settles_what_is_open_and_what_is_opened_later() ->
     worker = Worker(instrument, interval=0.002)
     worker.start()
     try:
-        until(lambda: settled(instrument) == 5)
+        until_settled(instrument, 5)
         sessions[3].request_probe("meanwhile")
-        until(lambda: settled(instrument) == 6)
+        until_settled(instrument, 6)
     finally:
         worker.stop()
     assert all(thread.name != "theodolite-worker" for thread in threading.enumerate())
@@ -59,7 +63,7 @@ def test_a_worker_may_be_started_again() -> None:
     for count in (1, 2):
         session.request_probe("r")
         worker.start()
-        until(lambda count=count: settled(instrument) == count)  # type: ignore[misc] # mypy cannot type a default of a lambda
+        until_settled(instrument, count)
         worker.stop()
 
 
@@ -95,7 +99,7 @@ def test_a_model_that_hangs_is_timed_out_and_the_worker_goes_on() -> None:
     try:
         for count in (1, 2):
             instrument.session(f"s-{count}").request_probe("r")
-            until(lambda count=count: settled(instrument) == count)  # type: ignore[misc] # mypy cannot type a default of a lambda
+            until_settled(instrument, count)
     finally:
         worker.stop()
 
@@ -108,7 +112,7 @@ def test_an_inquiry_whose_time_has_not_come_keeps_no_other_waiting() -> None:
     worker = Worker(instrument, concurrency=1, interval=0.002)
     worker.start()
     try:
-        until(lambda: settled(instrument) == 3)
+        until_settled(instrument, 3)
     finally:
         worker.stop()
     assert [session.waiting for session in instrument.sessions] == [1, 1, 1]
@@ -122,7 +126,7 @@ def test_no_more_sessions_are_drained_at_once_than_it_is_told() -> None:
     worker = Worker(instrument, concurrency=2, interval=0.002)
     worker.start()
     try:
-        until(lambda: settled(instrument) == 8)
+        until_settled(instrument, 8)
     finally:
         worker.stop()
     assert model.most_at_once <= 4  # two queries an inquiry
@@ -138,7 +142,7 @@ def test_a_session_that_closes_under_the_worker_does_not_stop_it() -> None:
         until(lambda: not closing.due)
         assert len(closing.close()) == 1
         instrument.session("s-2").request_probe("r")
-        until(lambda: settled(instrument) == 1)
+        until_settled(instrument, 1)
     finally:
         worker.stop()
 
@@ -151,9 +155,7 @@ def test_an_async_host_serves_it_in_a_task_group_of_its_own() -> None:
     async def host() -> None:
         async with anyio.create_task_group() as group:
             group.start_soon(worker.serve)
-            with anyio.fail_after(5.0):
-                while settled(instrument) < 1:
-                    await anyio.sleep(0.002)
+            await anyio.to_thread.run_sync(until_settled, instrument, 1)
             worker.stop()
 
     anyio.run(host)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -49,6 +51,22 @@ def test_no_byte_of_an_erased_payload_is_left_in_the_file(file: Path) -> None:
         assert not any(secret in left for secret in secrets.values())
         seen = verify(store, KEY)
     assert (seen.problems, seen.erased) == ((), 600)
+
+
+def test_no_byte_is_left_of_a_payload_that_was_moved_within_the_file(file: Path) -> None:
+    """Small pages, uneven payloads: SQLite's secure_delete alone leaves one of these behind."""
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("PRAGMA page_size = 512")
+        connection.execute("VACUUM")
+    with SQLiteStore(file, linger=60) as store:
+        for n in range(300):
+            name = f"s-{n * 7 % 10}"
+            store.append(entry(name, at=float(n), text=f"<secret-of-{name}>" * ((20 + n * 389 % 880) // 11 + 1)))
+        for erased in range(10):
+            assert store.erase(f"s-{erased}") == 30
+            left = b"".join(path.read_bytes() for path in file.parent.iterdir())
+            found = {session for session in range(10) if f"<secret-of-s-{session}>".encode() in left}
+            assert found == set(range(erased + 1, 10))
 
 
 def test_erase_counts_each_payload_once_and_the_chain_goes_on(store: SQLiteStore) -> None:

@@ -91,6 +91,24 @@ def test_a_lock_shorter_than_patience_is_waited_for(file: Path) -> None:
         assert waiting.result().n == 0
 
 
+def test_whoever_waits_is_told_of_nothing_that_is_over(file: Path, store: SQLiteStore) -> None:
+    with locked(file), pytest.raises(StoreError, match="locked"):
+        store.append(entry(text="taken"), durable=True)
+    store.append(entry(text="later"), durable=True)
+    assert texts(store) == ["taken", "later"]
+
+
+def test_whoever_waits_is_not_told_of_a_failure_that_began_before_he_came(file: Path) -> None:
+    with SQLiteStore(file, key=KEY, patience=1, linger=60) as store, ThreadPoolExecutor(2) as pool:
+        with locked(file):
+            first = pool.submit(store.append, entry("s-1"), durable=True)
+            time.sleep(0.8)
+            second = pool.submit(store.append, entry("s-2"), durable=True)
+            with pytest.raises(StoreError, match="locked"):
+                first.result()
+        assert second.result().n == 0
+
+
 def test_a_full_disk_loses_nothing_that_was_acknowledged(store: SQLiteStore) -> None:
     pages = [40]
 
@@ -168,10 +186,19 @@ def test_a_file_that_was_moved_away_is_told_and_written_once_it_is_back(file: Pa
     file.rename(elsewhere)
     with pytest.raises(StoreError, match="moved, removed or replaced"):
         store.append(entry(text="taken"), durable=True)
-    assert not file.exists()
     elsewhere.rename(file)
     store.flush()
     assert texts(store) == ["before", "taken"]
+
+
+def test_a_file_that_was_moved_away_is_not_made_anew(file: Path, store: SQLiteStore) -> None:
+    store.append(entry(), durable=True)
+    file.rename(file.with_name("elsewhere.db"))
+    reading = store.read()
+    next(reading)
+    with pytest.raises(StoreError, match="unable to open"):
+        list(store.read())  # on a connection of its own
+    assert not file.exists()
 
 
 def test_closing_while_the_file_is_locked_says_how_many_records_are_gone(file: Path) -> None:

@@ -144,6 +144,16 @@ def test_many_may_open_a_new_file_at_once(file: Path) -> None:
         assert verify(store, KEY).intact
 
 
+def test_a_new_file_that_is_locked_for_less_than_patience_is_waited_for(file: Path) -> None:
+    file.touch()
+    with ThreadPoolExecutor(1) as pool:
+        with locked(file):
+            opening = pool.submit(SQLiteStore, file, patience=10)
+            time.sleep(0.2)
+            assert not opening.done()
+        opening.result().close()
+
+
 def test_a_new_file_that_is_locked_for_longer_than_patience_is_a_store_error(file: Path) -> None:
     file.touch()
     with locked(file), pytest.raises(StoreError, match=r"WAL mode|locked"):

@@ -11,7 +11,7 @@ import multiprocessing
 import signal
 import warnings
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache
@@ -28,7 +28,7 @@ from theodolite.core.errors import TheodoliteError
 from theodolite.core.event import AnyEvent, SessionEnded
 from theodolite.core.reader import Recorded, Unreadable
 from theodolite.core.store import Entry, Store
-from theodolite.runtime.replay import Sighting, replay
+from theodolite.runtime.replay import Sighting, goes_on, replay
 from theodolite.stores.memory import MemoryStore
 
 __all__ = ("Plan", "batches", "judge", "judge_batch")
@@ -52,6 +52,13 @@ class _Item(Struct, omit_defaults=True):
     unreadable: Unreadable | None = None
 
 
+class _Piece(Struct, omit_defaults=True):
+    """All of one session, or a part that belongs to none."""
+
+    session: list[_Item] = []
+    apart: Unreadable | None = None
+
+
 class _Verdict(Struct, omit_defaults=True):
     sighting: Sighting | None = None
     unreadable: Unreadable | None = None
@@ -63,7 +70,7 @@ class _Answer(Struct):
 
 
 _ENCODER = msgspec.json.Encoder()
-_ITEMS = msgspec.json.Decoder(list[_Item])
+_PIECES = msgspec.json.Decoder(list[_Piece])
 _ANSWER = msgspec.json.Decoder(_Answer)
 
 
@@ -120,28 +127,49 @@ def _sheltered() -> Generator[None, None, None]:
 def batches(recorded: Iterable[Recorded], size: int = BATCH) -> Iterator[bytes]:
     """Yield batches of whole sessions, each of at least `size` items, in the order in which the sessions end.
 
-    Holds the sessions that are open, whole.
+    A session is over where `replay` says so. Holds those that are not, whole.
     """
     under: dict[str, list[bytes]] = {}
-    done: list[bytes] = []
+    ended: str | None = None
+    batch = _Batch()
     for item in recorded:
-        if isinstance(item, Unreadable):
-            under.get(item.session, done).append(_ENCODER.encode(_Item(unreadable=item)))
-        else:
+        if ended is not None and not goes_on(ended, item):
+            batch.session(under.pop(ended))
+            ended = None
+        if not isinstance(item, Unreadable):
             under.setdefault(item.session, []).append(_ENCODER.encode(_Item(event=item)))
-            if isinstance(item, SessionEnded):
-                done += under.pop(item.session)
-        if len(done) >= size:
-            yield _batch(done)
-            done = []
-    for left in under.values():
-        done += left
-    if done:
-        yield _batch(done)
+        elif item.session in under:
+            under[item.session].append(_ENCODER.encode(_Item(unreadable=item)))
+        else:
+            batch.apart(item)
+        if isinstance(item, SessionEnded):
+            ended = item.session
+        if batch.items >= size:
+            yield batch.take()
+    for left in sorted(under, key=lambda session: session != ended):
+        batch.session(under[left])
+    if batch.items:
+        yield batch.take()
 
 
-def _batch(items: Iterable[bytes]) -> bytes:
-    return b"[%b]" % b",".join(items)
+class _Batch:
+    """Pieces, encoded, until they are taken."""
+
+    def __init__(self) -> None:
+        self.items = 0
+        self._pieces: list[bytes] = []
+
+    def session(self, items: Sequence[bytes]) -> None:
+        self.items += len(items)
+        self._pieces.append(b'{"session":[%b]}' % b",".join(items))
+
+    def apart(self, item: Unreadable) -> None:
+        self.items += 1
+        self._pieces.append(_ENCODER.encode(_Piece(apart=item)))
+
+    def take(self) -> bytes:
+        pieces, self._pieces, self.items = self._pieces, [], 0
+        return b"[%b]" % b",".join(pieces)
 
 
 # -- in a worker ------------------------------------------------------------------------------------------------------
@@ -157,11 +185,15 @@ def judge_batch(plan: bytes, batch: bytes) -> bytes:
     """Return the encoded answer to a batch. Pure but for the instrument, which is wired once."""
     keeps, instrument = _wired(plan)
     kept = instrument.monitor.store = MemoryStore() if keeps else None
-    verdicts = [
-        _Verdict(sighting=item) if isinstance(item, Sighting) else _Verdict(unreadable=item)
-        for item in replay(_items(batch), instrument.monitor)
-    ]
+    verdicts: list[_Verdict] = []
+    for piece in _PIECES.decode(batch):
+        verdicts += [_Verdict(unreadable=piece.apart)] * (piece.apart is not None)
+        verdicts += map(_verdict, replay(_items(piece.session), instrument.monitor))
     return _ENCODER.encode(_Answer(verdicts=verdicts, entries=[] if kept is None else list(_entries(kept))))
+
+
+def _verdict(judged: Sighting | Unreadable) -> _Verdict:
+    return _Verdict(sighting=judged) if isinstance(judged, Sighting) else _Verdict(unreadable=judged)
 
 
 @lru_cache(maxsize=1)
@@ -171,8 +203,8 @@ def _wired(encoded: bytes) -> tuple[bool, Instrument]:
     return plan.keeps, wire(settings, calibration=Path(plan.calibration) if plan.calibration else None)
 
 
-def _items(batch: bytes) -> Iterator[Recorded]:
-    for item in _ITEMS.decode(batch):
+def _items(session: Iterable[_Item]) -> Iterator[Recorded]:
+    for item in session:
         found = item.event or item.unreadable
         if found is not None:
             yield found

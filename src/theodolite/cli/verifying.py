@@ -31,7 +31,7 @@ def verified(file: Path, key_file: Path | None) -> tuple[str, bool]:
         try:
             result = verify(store, key)
         except StoreError as error:
-            return f"{inert(str(file))}: damaged: {inert(str(error))}\n", False
+            return f"damaged: {inert(str(error))}\n", False
     return "".join(plain(_told(file, result))), result.intact
 
 

@@ -8,13 +8,13 @@ from msgspec import Struct
 
 from theodolite.core.coverage import Coverage
 from theodolite.core.errors import EventError
-from theodolite.core.event import AnyEvent, SessionEnded, ToolCallProposed
+from theodolite.core.event import AnyEvent, OwnEvent, SessionEnded, ToolCallProposed
 from theodolite.core.policy import Action, Decision, Outcome, highest, outcome
 from theodolite.core.reader import Recorded, Unreadable
 from theodolite.runtime.monitor import Monitor
 from theodolite.runtime.session import Session
 
-__all__ = ("CallRow", "Sighting", "replay")
+__all__ = ("CallRow", "Sighting", "goes_on", "replay")
 
 
 class CallRow(Struct, frozen=True, kw_only=True, gc=False):
@@ -47,12 +47,9 @@ class _Under:
         self.unreadable: list[Unreadable] = []
         self.ended = False
 
-    @property
-    def over(self) -> bool:
-        """Whether nothing more belongs to it: it has ended, and no inquiry is left to be settled."""
-        return self.ended and not self.session.waiting
-
     def take(self, event: AnyEvent) -> None:
+        if self.ended and isinstance(event, SessionEnded):
+            return
         try:
             decision = self.session.take(event)
         except EventError as error:
@@ -79,15 +76,32 @@ class _Under:
         )
 
 
+def goes_on(ended: str | None, item: Recorded) -> bool:
+    """Whether an item may still belong to the session `ended`, the last one that ended (None: there is none).
+
+    Own events that follow its end at once do: what was settled, checked or cleared after it. So does a second end, which
+    a reader may add, and what cannot be read says nothing either way.
+    """
+    if ended is None or isinstance(item, Unreadable):
+        return True
+    if item.session != ended:
+        return False
+    return isinstance(item, SessionEnded) or (isinstance(item, OwnEvent) and item.seq != 0)  # 0: it was opened anew
+
+
 def replay(recorded: Iterable[Recorded], monitor: Monitor) -> Iterator[Sighting | Unreadable]:
     """Yield what each recorded session came to, in the order in which they end, and what belongs to no session.
 
-    A session is over with SessionEnded, or when after that the last of its inquiries was settled.
-    Holds the sessions that are open and, of each, the calls and the decisions on which somebody spoke. Raises
-    StoreError where the end of a session cannot be kept.
+    A session is over with SessionEnded and the own events that follow at once. Holds the sessions that are not over
+    and, of each, the calls and the decisions on which somebody spoke. Raises StoreError where the end of a session
+    cannot be kept.
     """
     under: dict[str, _Under] = {}
+    ended: str | None = None
     for item in recorded:
+        if ended is not None and not goes_on(ended, item):
+            yield under.pop(ended).end()
+            ended = None
         if isinstance(item, Unreadable):
             known = under.get(item.session)
             if known is None:
@@ -99,7 +113,7 @@ def replay(recorded: Iterable[Recorded], monitor: Monitor) -> Iterator[Sighting 
         if current is None:
             current = under[item.session] = _Under(monitor.session(item.session, agent=item.agent))
         current.take(item)
-        if current.over:
-            yield under.pop(item.session).end()
-    for left in under.values():
-        yield left.end()
+        if isinstance(item, SessionEnded):
+            ended = item.session
+    for left in sorted(under, key=lambda session: session != ended):
+        yield under[left].end()

@@ -93,8 +93,8 @@ class SQLiteStore:
         thread = threading.Thread(
             target=self._backlog.work, args=(self._committer.commit,), name="theodolite-store", daemon=True
         )
-        self._close = weakref.finalize(self, _close, self._process, self.engine, self._backlog, self._committer, thread)
         thread.start()
+        self._close = weakref.finalize(self, _close, self._process, self.engine, self._backlog, self._committer, thread)
 
     def append(self, entry: Entry, *, durable: bool = False) -> Record:
         """Seal an entry and queue it, or with `durable` wait until it is on the disk. Raises StoreError.

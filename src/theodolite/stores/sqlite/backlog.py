@@ -46,12 +46,13 @@ class Backlog:
     def admit(self, size: int, *, waits: bool) -> None:
         """Wait for room for a record of that size. With `waits` the caller is going to `wait` for it.
 
-        Raises StoreError when a group has failed since and nobody who appends was told, when there is no room because
-        groups fail, and after the end.
+        Raises StoreError after a group has failed, to the first who does not wait, and to all when there is no room;
+        and after the end.
         """
         if self._stopping or self._stopped:
             raise StoreError("the store is closed, or its writing thread has died: open it again")
-        if self._fault is not None and not self._told and not waits:
+        full = bool(self._pending) and self._bytes + size > self._room
+        if self._fault is not None and not waits and (full or not self._told):
             self._told = True
             self._rush()
             raise StoreError(f"{self._fault} ({self.left} records wait in memory; this one was not taken)")

@@ -16,14 +16,12 @@ from sqlalchemy.exc import IntegrityError
 from theodolite.core.errors import StoreError
 from theodolite.core.store import Head, Record, seal_head, seal_registry
 from theodolite.stores.sqlite.rows import head_at, head_of, last_head, last_record, registry
-from theodolite.stores.sqlite.schema import CODES, HEADS, RECORDS, REGISTRY, begin, faults
+from theodolite.stores.sqlite.schema import CODES, HEADS, KEEP, RECORDS, REGISTRY, TamperedError, begin, faults
 
 __all__ = ("Chain", "Committer")
 
 # Ends of chains that are kept in memory, some 1 kB each; the end of a session that comes back later is read again.
 _CHAINS: Final = 10_000
-
-_KEEP: Final = "run `theodolite store verify`, keep the file as it is, and go on in another one"
 
 # A head moves on only from where this process left it: the whole row is compared.
 _ADVANCE: Final = (
@@ -31,7 +29,6 @@ _ADVANCE: Final = (
     .where(*(column == bindparam(f"old_{column.name}") for column in HEADS.c))
     .values(n=bindparam("new_n"), hash=bindparam("new_hash"), seal=bindparam("new_seal"))
 )
-
 
 # Compiled once: with a statement per group SQLAlchemy spends as long on each row as SQLite does.
 _INSERT_RECORDS: Final = str(insert(RECORDS).compile(dialect=sqlite.dialect()))
@@ -51,6 +48,11 @@ class Chain(Struct):
     hash: str
     head: Head | None
     before: str
+
+    @property
+    def written(self) -> int:
+        """The number of the newest record in the file, or -1."""
+        return -1 if self.head is None else self.head.n
 
 
 class _ConflictError(Exception):
@@ -80,7 +82,7 @@ class Committer:
         chain = self._chains.get(session)
         if chain is None:
             if len(self._chains) >= _CHAINS:
-                self._chains = {name: kept for name, kept in self._chains.items() if _is_unwritten(kept)}
+                self._chains = {name: kept for name, kept in self._chains.items() if kept.n > kept.written}
             with faults(self._file), self._engine.connect() as connection:
                 connection.exec_driver_sql("BEGIN")
                 chain = self._chains[session] = self._load(connection, session)
@@ -110,10 +112,7 @@ class Committer:
             expected = seal_head(last, position=head.position, before=chain.before, key=self._key)
         stray = select(CODES.c.n).where(CODES.c.session == session, CODES.c.n > chain.n).limit(1)
         if head != expected or (head is None) != (last is None) or connection.execute(stray).first() is not None:
-            raise StoreError(
-                f"store {self._file}: session {session!r} does not end where its head says, or was sealed with another "
-                f"key: {_KEEP}"
-            )
+            raise TamperedError(f"session {session!r} does not end where its head says, or was sealed with another key")
         return chain
 
     def commit(self, group: Sequence[Record]) -> None:
@@ -129,12 +128,13 @@ class Committer:
                     self._write(batch)
                 except (_ConflictError, IntegrityError) as conflict:
                     self._resolve(batch, conflict)
+                else:
+                    return
 
     def _is_due(self, record: Record) -> bool:
-        if record.session in self._refused:
-            return False
-        head = self._chains[record.session].head
-        return head is None or record.n > head.n
+        # A chain that is no longer kept has nothing left to be written.
+        chain = self._chains.get(record.session)
+        return chain is not None and record.n > chain.written and record.session not in self._refused
 
     def _write(self, batch: Sequence[Record]) -> None:
         ends = {record.session: record for record in batch}
@@ -210,16 +210,16 @@ class Committer:
         chain = self._chains[session]
         try:
             found = self._load(connection, session)
-        except StoreError as broken:
-            return self._refuse(session, str(broken), len(own))
+        except TamperedError as fault:
+            return self._refuse(session, f"{fault}; {KEEP}", len(own))
         if found.head == chain.head:
             if found.head is not None or registry_fault is None:
                 return False
-            return self._refuse(session, f"store {self._file}: {registry_fault}; {_KEEP}", len(own))
+            return self._refuse(session, f"{registry_fault}; {KEEP}", len(own))
         if found.hash not in own:
             return self._refuse(
                 session,
-                f"store {self._file}: session {session!r} has two writers, and record {found.n} is the other's: "
+                f"session {session!r} has two writers, and record {found.n} is the other's: "
                 "let one process write a session, and open the store again to go on with it here",
                 len(own),
             )
@@ -228,14 +228,9 @@ class Committer:
 
     def _refuse(self, session: str, why: str, count: int) -> bool:
         self._refused[session] = self._untold[session] = StoreError(
-            f"{why} ({count} unacknowledged records are not kept)"
+            f"store {self._file}: {why} ({count} unacknowledged records are not kept)"
         )
-        del self._chains[session]
         return True
-
-
-def _is_unwritten(chain: Chain) -> bool:
-    return chain.head is None or chain.n > chain.head.n
 
 
 def _identity(file: Path) -> tuple[int, int] | None:

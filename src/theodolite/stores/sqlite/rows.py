@@ -12,9 +12,8 @@ import msgspec
 from msgspec import Raw, Struct
 from sqlalchemy import Connection, Select, and_, select, tuple_
 
-from theodolite.core.errors import StoreError
 from theodolite.core.store import Head, Kind, Record, Registry
-from theodolite.stores.sqlite.schema import CODES, HEADS, RECORDS, REGISTRY
+from theodolite.stores.sqlite.schema import CODES, HEADS, RECORDS, REGISTRY, TamperedError
 
 __all__ = ("Filter", "head_at", "head_of", "heads", "last_head", "last_record", "records", "registry")
 
@@ -66,7 +65,7 @@ def _selection(wanted: Filter) -> Select[tuple[object, ...]]:
 
 
 def records(connection: Connection, wanted: Filter) -> Iterator[Record]:
-    """Yield the records that fit, by session and n, holding a few hundred at once. Raises StoreError."""
+    """Yield the records that fit, by session and n, holding a few hundred at once. Raises TamperedError."""
     rows = connection.execution_options(yield_per=_FETCH).execute(_selection(wanted))
     for _, lines in groupby(map(_row, rows), key=attrgetter("session", "n")):
         found = list(lines)
@@ -74,7 +73,7 @@ def records(connection: Connection, wanted: Filter) -> Iterator[Record]:
 
 
 def last_record(connection: Connection, session: str) -> Record | None:
-    """Return the newest record of a session, without its codes. Raises StoreError."""
+    """Return the newest record of a session, without its codes. Raises TamperedError."""
     query = _RECORD.where(RECORDS.c.session == session).order_by(RECORDS.c.n.desc()).limit(1)
     row = connection.execute(query).one_or_none()
     return None if row is None else _record(_row(row), ())
@@ -84,7 +83,7 @@ def _row(row: Sequence[object]) -> _Row:
     try:
         return msgspec.convert(tuple(row), _Row)
     except msgspec.ValidationError as error:
-        raise _foreign(f"record {row[1]!r} of session {row[0]!r}", error) from error
+        raise TamperedError(f"record {row[1]!r} of session {row[0]!r}: {error}") from error
 
 
 def _record(row: _Row, codes: tuple[str, ...]) -> Record:
@@ -103,22 +102,22 @@ def _record(row: _Row, codes: tuple[str, ...]) -> Record:
 
 
 def head_of(connection: Connection, session: str) -> Head | None:
-    """Return the head row of a session. Raises StoreError."""
+    """Return the head row of a session. Raises TamperedError."""
     return next(_heads(connection, _HEAD.where(HEADS.c.session == session)), None)
 
 
 def head_at(connection: Connection, position: int) -> Head | None:
-    """Return the head row in a place of the registry. Raises StoreError."""
+    """Return the head row in a place of the registry. Raises TamperedError."""
     return next(_heads(connection, _HEAD.where(HEADS.c.position == position)), None)
 
 
 def last_head(connection: Connection) -> Head | None:
-    """Return the head row of the newest session. Raises StoreError."""
+    """Return the head row of the newest session. Raises TamperedError."""
     return next(_heads(connection, _HEAD.order_by(HEADS.c.position.desc()).limit(1)), None)
 
 
 def heads(connection: Connection) -> Iterator[Head]:
-    """Yield all head rows by position. Raises StoreError."""
+    """Yield all head rows by position. Raises TamperedError."""
     return _heads(connection.execution_options(yield_per=_FETCH), _HEAD.order_by(HEADS.c.position))
 
 
@@ -127,19 +126,13 @@ def _heads(connection: Connection, query: Select[tuple[object, ...]]) -> Iterato
         try:
             yield msgspec.convert(row, Head)
         except msgspec.ValidationError as error:
-            raise _foreign(f"the head of session {row['session']!r}", error) from error
+            raise TamperedError(f"the head of session {row['session']!r}: {error}") from error
 
 
 def registry(connection: Connection) -> Registry | None:
-    """Return the registry row. Raises StoreError."""
+    """Return the registry row. Raises TamperedError."""
     row = connection.execute(select(REGISTRY)).mappings().one_or_none()
     try:
         return None if row is None else msgspec.convert(row, Registry)
     except msgspec.ValidationError as error:
-        raise _foreign("the registry of sessions", error) from error
-
-
-def _foreign(what: str, error: msgspec.ValidationError) -> StoreError:
-    return StoreError(
-        f"{what} holds what this package never writes: {error}; somebody changed the file, keep it as it is"
-    )
+        raise TamperedError(f"the registry of sessions: {error}") from error

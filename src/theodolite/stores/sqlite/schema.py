@@ -37,10 +37,12 @@ from sqlalchemy.pool import QueuePool
 
 from theodolite.core.errors import StoreError
 
-__all__ = ("CODES", "HEADS", "RECORDS", "REGISTRY", "begin", "faults", "locate", "open_engine")
+__all__ = ("CODES", "HEADS", "KEEP", "RECORDS", "REGISTRY", "TamperedError", "begin", "faults", "locate", "open_engine")
 
 # The number of this layout. A change of it needs a migration; until there is one, other numbers are refused.
 VERSION: Final = 1
+
+KEEP: Final = "run `theodolite store verify`, keep the file as it is, and go on in another one"
 
 # Seconds between two looks at a lock that nobody says is free.
 _POLL: Final = 0.01
@@ -107,6 +109,10 @@ _ADVICE: Final = {
 }
 
 
+class TamperedError(Exception):
+    """The file holds what this package would not have written. Leaves it as a StoreError, by `faults`."""
+
+
 def _result_code(error: SQLAlchemyError) -> int:
     """Return the primary SQLite result code of an error, or 0 where it did not come from SQLite."""
     cause = error.orig if isinstance(error, DBAPIError) else None
@@ -115,13 +121,15 @@ def _result_code(error: SQLAlchemyError) -> int:
 
 @contextmanager
 def faults(file: Path) -> Generator[None]:
-    """Turn what SQLAlchemy raises inside into a StoreError that names the file and what to do next."""
+    """Turn what the file gives rise to inside into a StoreError that names it and what to do next."""
     try:
         yield
     except SQLAlchemyError as error:
         what = error.orig if isinstance(error, DBAPIError) else error
         advice = _ADVICE.get(_result_code(error), "run `theodolite store verify` on it")
         raise StoreError(f"store {file}: {what}; {advice}") from error
+    except TamperedError as error:
+        raise StoreError(f"store {file}: {error}; {KEEP}") from error
     except UnicodeEncodeError as error:
         raise StoreError(f"store {file}: no file can hold a lone surrogate: {error}; spell it out") from error
 

@@ -1,0 +1,259 @@
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from theodolite.core.calibration import Band
+from theodolite.core.errors import ConfigError, EventError, StoreError
+from theodolite.core.event import AnyEvent, CanaryChecked, CanaryVerdict, Channel, Cleared, ProbeRequested, TurnEnded
+from theodolite.core.intent import Effect
+from theodolite.core.policy import Decision
+from theodolite.core.reading import Reading
+from theodolite.core.store import Entry, Kind, Record, verify
+from theodolite.runtime.drive import Panel
+from theodolite.runtime.monitor import Monitor
+from theodolite.stores.memory import MemoryStore
+from theodolite.testing.fakes import (
+    AskingDetector,
+    FullStore,
+    QuietDetector,
+    ScriptedDetector,
+    ScriptedVerifier,
+)
+
+HELD = CanaryChecked(contract="k-1", checked=Channel.USER_TEXT, verdict=CanaryVerdict.HOLDS)
+BLIND = CanaryChecked(contract="k-1", checked=Channel.USER_TEXT, verdict=CanaryVerdict.VISIBILITY_BROKEN)
+OTHER = CanaryChecked(contract="k-2", checked=Channel.MCP_RESULT, verdict=CanaryVerdict.HOLDS)
+
+
+def test_a_session_is_opened_once_and_found_by_its_id() -> None:
+    monitor = Monitor()
+    first = monitor.session("s-1", agent="a-1")
+    assert monitor.session("s-1") is first
+    assert (first.id, first.agent) == ("s-1", "a-1")
+    assert {session.id for session in monitor.sessions} == {"s-1"}
+
+
+def test_a_session_that_was_closed_is_opened_anew() -> None:
+    monitor = Monitor()
+    first = monitor.session("s-1")
+    first.observe(TurnEnded())
+    first.close()
+    assert monitor.session("s-1") is not first
+    assert monitor.session("s-1").observe(TurnEnded()).seq == 0
+
+
+def test_a_session_without_an_id_is_refused() -> None:
+    with pytest.raises(ConfigError, match="a session needs an id: pass the host's own id of the conversation"):
+        Monitor().session("")
+
+
+def test_an_id_with_a_lone_surrogate_is_spelled_out_and_can_be_kept() -> None:
+    store = MemoryStore()
+    monitor = Monitor([ScriptedDetector(script={TurnEnded: 0.75})], store=store)
+    session = monitor.session("s-\ud800", agent="a-\udfff")
+    assert (session.id, session.agent) == (r"s-\ud800", r"a-\udfff")
+    assert monitor.session("s-\ud800") is session
+    session.observe(TurnEnded())
+    monitor.clear("s-\ud800", "o-1", "why")
+    assert monitor.restore(session.save()).id == session.id
+    assert verify(store).intact
+
+
+@pytest.mark.parametrize(
+    ("detectors", "verifiers", "fault"),
+    [
+        ([QuietDetector(), QuietDetector()], [], "two detectors or verifiers are called quiet: leave one out"),
+        (
+            [QuietDetector(name="both")],
+            [ScriptedVerifier(codes=frozenset({"x.y"}), name="both")],
+            "two detectors or verifiers are called both",
+        ),
+        (
+            [QuietDetector(bands={"x.y": Band(alert=0.5)}), QuietDetector(name="b", bands={"x.y": Band(alert=0.5)})],
+            [],
+            r"two detectors say the code x\.y: rename it in one of them",
+        ),
+    ],
+)
+def test_names_and_codes_are_told_apart(
+    detectors: list[QuietDetector], verifiers: list[ScriptedVerifier], fault: str
+) -> None:
+    with pytest.raises(ConfigError, match=fault):
+        Monitor(detectors, verifiers=verifiers)
+
+
+def test_effects_are_taken_as_words_too_and_a_word_that_is_none_is_refused() -> None:
+    monitor = Monitor(effects={"send": "write"})  # type: ignore[dict-item] # pyright: ignore[reportArgumentType] - as untyped callers do
+    assert monitor.effects == {"send": Effect.WRITE}
+    with pytest.raises(
+        ConfigError, match="the effect of a tool: 'wirte' is not a valid Effect; it is one of read, write"
+    ):
+        Monitor(effects={"send": "wirte"})  # type: ignore[dict-item] # pyright: ignore[reportArgumentType] - as above
+
+
+def test_a_panel_is_made_where_none_was_given_and_kept() -> None:
+    panel = Panel()
+    assert Monitor(panel=panel).panel is panel
+    monitor = Monitor()
+    assert monitor.panel is monitor.panel
+
+
+def test_a_code_is_graded_for_whoever_may_say_it() -> None:
+    detector = ScriptedDetector(script={})
+    monitor = Monitor([detector], verifiers=[ScriptedVerifier(codes=frozenset({"scripted.scripted"}))])
+
+    def reading(maker: str) -> Reading:
+        return Reading(detector=maker, version="1", code="scripted.scripted", score=0.75)
+
+    assert monitor.grade(reading("scripted")).alarmed
+    assert monitor.grade(reading("scripted_verifier")).alarmed
+    assert monitor.grade(reading("quiet")).code == "quiet.failure"
+
+
+# -- canaries ---------------------------------------------------------------------------------------------------------
+
+
+class Heard:
+    """Remembers what it was told of canaries and clearings."""
+
+    def __init__(self) -> None:
+        self.events: list[AnyEvent] = []
+
+    def __call__(self, event: AnyEvent) -> None:
+        self.events.append(event)
+
+    def of(self, session: str) -> list[tuple[Channel, CanaryVerdict]]:
+        return [
+            (event.checked, event.verdict)
+            for event in self.events
+            if isinstance(event, CanaryChecked) and event.session == session
+        ]
+
+
+def test_what_a_canary_contract_showed_is_told_to_every_session_and_to_each_new_one() -> None:
+    heard = Heard()
+    detector = ScriptedDetector(script={CanaryChecked: 0.75})
+    monitor = Monitor([detector], recorder=heard)
+    monitor.session("old")
+    decisions = [*monitor.announce(HELD), *monitor.announce(BLIND), *monitor.announce(OTHER)]
+    assert [(decision.session, decision.seq, len(decision.signals)) for decision in decisions] == [
+        ("old", 0, 1),
+        ("old", 1, 1),
+        ("old", 2, 1),
+    ]
+    new = monitor.session("new")
+    assert heard.of("old") == [
+        (Channel.USER_TEXT, CanaryVerdict.HOLDS),
+        (Channel.USER_TEXT, CanaryVerdict.VISIBILITY_BROKEN),
+        (Channel.MCP_RESULT, CanaryVerdict.HOLDS),
+    ]
+    assert heard.of("new") == [
+        (Channel.USER_TEXT, CanaryVerdict.VISIBILITY_BROKEN),
+        (Channel.MCP_RESULT, CanaryVerdict.HOLDS),
+    ]
+    assert new.coverage().events == {"CanaryChecked": 2}
+    assert new.observe(TurnEnded()).seq == 2
+
+
+def test_sessions_that_close_while_they_are_told_keep_nobody_from_being_told() -> None:
+    heard = Heard()
+    monitor = Monitor(recorder=heard)
+    doomed, lasting = monitor.session("doomed"), monitor.session("lasting")
+    held_up = threading.Event()
+    doomed._lock.acquire()  # pyright: ignore[reportPrivateUsage] - stands for a slow event on another thread
+    told: list[tuple[Decision, ...]] = []
+
+    def announce() -> None:
+        held_up.set()
+        told.append(monitor.announce(HELD))
+
+    thread = threading.Thread(target=announce)
+    thread.start()
+    held_up.wait()
+    time.sleep(0.02)
+    doomed.close()
+    doomed._lock.release()  # pyright: ignore[reportPrivateUsage] - as above
+    thread.join()
+    assert heard.of("lasting") == [(Channel.USER_TEXT, CanaryVerdict.HOLDS)]
+    assert [decision.session for decision in told[0]][-1] == lasting.id
+
+
+# -- closing ----------------------------------------------------------------------------------------------------------
+
+
+def test_closing_closes_the_sessions_then_the_store_and_then_what_belongs_to_it() -> None:
+    order: list[str] = []
+
+    class Ordered(MemoryStore):
+        def append(self, entry: Entry, *, durable: bool = False) -> Record:
+            order.append(f"{entry.kind.value} of {entry.session}")
+            return super().append(entry, durable=durable)
+
+        def flush(self) -> None:
+            order.append("flush")
+
+    with Monitor(store=Ordered(), closing=[lambda: order.append("first"), lambda: order.append("last")]) as monitor:
+        monitor.session("s-1")
+        monitor.session("s-2")
+    assert order == ["coverage of s-1", "coverage of s-2", "flush", "first", "last"]
+    assert len(monitor.sessions) == 0
+
+
+def test_a_session_that_cannot_be_closed_keeps_nothing_else_open() -> None:
+    closed: list[str] = []
+    store = FullStore(MemoryStore(), room=1)
+    monitor = Monitor(store=store, closing=[lambda: closed.append("closed")])
+    for n in range(3):
+        monitor.session(f"s-{n}")
+    with pytest.raises(StoreError, match="the store is full"):
+        monitor.close()
+    assert (closed, len(monitor.sessions)) == (["closed"], 0)
+    assert [record.kind for record in store.read()] == [Kind.COVERAGE]
+
+
+def test_a_monitor_without_a_store_closes_too() -> None:
+    with Monitor([AskingDetector()]) as monitor:
+        monitor.session("s-1").request_probe("r")
+    assert len(monitor.sessions) == 0
+
+
+def test_forgetting_a_session_does_not_forget_one_that_took_its_place() -> None:
+    monitor = Monitor()
+    old = monitor.session("s-1")
+    new = monitor.restore(old.save())
+    old.close()
+    assert monitor.session("s-1") is new
+
+
+def test_what_is_no_saved_session_is_refused() -> None:
+    monitor = Monitor()
+    saved = monitor.session("s-1").save()
+    for junk in (b"", b"{}", b"[]", saved[:-1], b"\xff", saved.replace(b'"seq":0', b'"seq":"x"')):
+        with pytest.raises(EventError, match=r"^this is not a saved session: .*; give what Session\.save returned"):
+            monitor.restore(junk)
+    with pytest.raises(EventError, match="session s-1 was saved in form 99, and this version reads 1"):
+        monitor.restore(saved.replace(b'"schema":1', b'"schema":99'))
+
+
+def test_clearing_is_kept_with_who_did_it_and_why() -> None:
+    store = MemoryStore()
+    heard = Heard()
+    monitor = Monitor(store=store, recorder=heard)
+    monitor.session("s-1")
+    decision = monitor.clear("s-1", "o-1", "looked at it")
+    [event] = heard.events
+    assert isinstance(event, Cleared)
+    assert (event.operator, event.reason, event.seq) == ("o-1", "looked at it", decision.seq)
+    assert [record.kind for record in store.read()] == [Kind.EVENT, Kind.DECISION]
+
+
+def test_the_queue_is_the_fleet_s_and_a_settled_inquiry_makes_room() -> None:
+    monitor = Monitor([AskingDetector(on=ProbeRequested)], capacity=2)
+    first, second = monitor.session("s-1"), monitor.session("s-2")
+    assert [first.request_probe("r").open, second.request_probe("r").open] == [1, 1]
+    assert second.request_probe("r").open == 1
+    first.drain_sync()
+    assert second.request_probe("r").open == 2
