@@ -69,7 +69,7 @@ def test_the_output_page_names_every_key() -> None:
 
 def test_each_code_has_a_page_and_a_line_in_the_table() -> None:
     with theodolite.load() as monitor:
-        codes = {*monitor.bands, "monitor.failure"}
+        codes = {*monitor.fleet.bands, "monitor.failure"}
     assert codes == {file.name.removesuffix(".md") for file in EXPLAINED.iterdir()}
     assert not [code for code in codes if f"/{code}.md)" not in _page("codes")]
 

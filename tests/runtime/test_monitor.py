@@ -87,7 +87,7 @@ def test_names_and_codes_are_told_apart(
 
 def test_effects_are_taken_as_words_too_and_a_word_that_is_none_is_refused() -> None:
     monitor = Monitor(effects={"send": "write"})  # type: ignore[dict-item] # pyright: ignore[reportArgumentType] - as untyped callers do
-    assert monitor.effects == {"send": Effect.WRITE}
+    assert monitor.fleet.effects == {"send": Effect.WRITE}
     with pytest.raises(
         ConfigError, match="the effect of a tool: 'wirte' is not a valid Effect; it is one of read, write"
     ):
@@ -98,7 +98,7 @@ def test_a_panel_is_made_where_none_was_given_and_kept() -> None:
     panel = Panel()
     assert Monitor(panel=panel).panel is panel
     monitor = Monitor()
-    assert monitor.panel is monitor.panel
+    assert monitor.fleet.panel is monitor.fleet.panel
 
 
 def test_a_code_is_graded_for_whoever_may_say_it() -> None:
@@ -108,9 +108,9 @@ def test_a_code_is_graded_for_whoever_may_say_it() -> None:
     def reading(maker: str) -> Reading:
         return Reading(detector=maker, version="1", code="scripted.scripted", score=0.75)
 
-    assert monitor.grade(reading("scripted")).alarmed
-    assert monitor.grade(reading("scripted_verifier")).alarmed
-    assert monitor.grade(reading("quiet")).code == "quiet.failure"
+    assert monitor.fleet.grade(reading("scripted")).alarmed
+    assert monitor.fleet.grade(reading("scripted_verifier")).alarmed
+    assert monitor.fleet.grade(reading("quiet")).code == "quiet.failure"
 
 
 # -- canaries ---------------------------------------------------------------------------------------------------------

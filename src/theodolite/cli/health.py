@@ -108,7 +108,7 @@ def examine(config: Path | None) -> Health:
     folder = (Path(settings.folder) / settings.store.path).parent
     if settings.store.path and not folder.is_dir():
         broken.append(f"store.path: the folder {folder} does not exist: make it, or give another path")
-    fitted = instrument.monitor.calibration if instrument else None
+    fitted = instrument.monitor.fleet.calibration if instrument else None
     return Health(
         python=platform.python_version(),
         platform=platform.platform(),

@@ -184,7 +184,7 @@ def _begin() -> None:
 def judge_batch(plan: bytes, batch: bytes) -> bytes:
     """Return the encoded answer to a batch. Pure but for the instrument, which is wired once."""
     keeps, instrument = _wired(plan)
-    kept = instrument.monitor.store = MemoryStore() if keeps else None
+    kept = instrument.monitor.fleet.store = MemoryStore() if keeps else None
     verdicts: list[_Verdict] = []
     for piece in _PIECES.decode(batch):
         verdicts += [_Verdict(unreadable=piece.apart)] * (piece.apart is not None)

@@ -92,7 +92,7 @@ def _check(request: Request, instrument: Instrument) -> None:
 
 
 def _scan(request: Request, files: Sequence[Path], instrument: Instrument, report: Report, totals: Totals) -> None:
-    fitted = instrument.monitor.calibration
+    fitted = instrument.monitor.fleet.calibration
     run = Run(version=version("theodolite"), calibration=fitted.id if fitted else None)
     try:
         with Progress(len(files), streams=request.form is not Form.TEXT and request.output is None) as progress:

@@ -43,8 +43,10 @@ class Folds(Struct, kw_only=True):
 
     def with_needs(self, needs: Collection[Feature]) -> Folds:
         """Return these folds, or empty ones in the place of those that are needed and were not kept."""
-        empty = Folds.begin(needs)
-        return Folds(intents=self.intents, index=empty.index and (self.index or empty.index), goal=self.goal)
+        index = Folds.begin(needs).index
+        # Not `or`: an index is as false as its length, which is 0 while only the goal is known.
+        kept = index if index is None or self.index is None else self.index
+        return Folds(intents=self.intents, index=kept, goal=self.goal)
 
     def fold(self, event: Event, operator: Mapping[str, Effect]) -> Call | None:
         """Take one event; return what is known about the call, if it is one."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Raw, Struct
@@ -15,9 +14,7 @@ from theodolite.core.reading import Reading
 from theodolite.core.redaction import redact_event
 from theodolite.core.store import Entry, Kind
 from theodolite.core.window import Window
-
-if TYPE_CHECKING:
-    from theodolite.runtime.monitor import Monitor
+from theodolite.runtime.fleet import Fleet
 
 __all__ = ("KeptCoverage", "KeptDecision", "Ledger")
 
@@ -47,14 +44,12 @@ class Ledger(Struct, kw_only=True):
     quiet: int = 0
     cited: list[int] = []
 
-    def keep(
-        self, decision: Decision, event: AnyEvent, window: Window, monitor: Monitor, secrets: Collection[str]
-    ) -> None:
+    def keep(self, decision: Decision, event: AnyEvent, window: Window, fleet: Fleet, secrets: Collection[str]) -> None:
         """Keep a decision and what it cites. Raises StoreError, and then counts nothing as kept."""
         if decision.allowed and not decision.signals and not isinstance(event, Cleared):
             self.quiet += 1
             return
-        store = monitor.store
+        store = fleet.store
         if store is None:
             return
         alarmed = [signal for signal in decision.signals if signal.alarmed]
@@ -62,9 +57,9 @@ class Ledger(Struct, kw_only=True):
             if isinstance(signal.said, Reading):
                 for evidence in signal.said.evidence:
                     for seq in evidence.seqs:
-                        self._cite(seq, window, monitor, secrets)
+                        self._cite(seq, window, fleet, secrets)
         if isinstance(event, Cleared):
-            self._cite(event.seq, window, monitor, secrets)
+            self._cite(event.seq, window, fleet, secrets)
         codes = dict.fromkeys(signal.code for signal in decision.signals if signal.alarmed or not _read(signal.said))
         entry = Entry(
             session=decision.session,
@@ -76,20 +71,20 @@ class Ledger(Struct, kw_only=True):
         store.append(entry, durable=not decision.allowed)
         self.quiet = 0
 
-    def _cite(self, seq: int, window: Window, monitor: Monitor, secrets: Collection[str]) -> None:
+    def _cite(self, seq: int, window: Window, fleet: Fleet, secrets: Collection[str]) -> None:
         event = window.find(seq)
-        if event is None or seq in self.cited or monitor.store is None:
+        if event is None or seq in self.cited or fleet.store is None:
             return
-        payload = redact_event(event, monitor.redactor, secrets)
-        monitor.store.append(Entry(session=event.session, at=event.at, kind=Kind.EVENT, payload=payload))
+        payload = redact_event(event, fleet.redactor, secrets)
+        fleet.store.append(Entry(session=event.session, at=event.at, kind=Kind.EVENT, payload=payload))
         self.cited = [kept for kept in self.cited if kept >= window.first]
         self.cited.append(seq)
 
-    def close(self, session: str, coverage: Coverage, monitor: Monitor) -> None:
+    def close(self, session: str, coverage: Coverage, fleet: Fleet) -> None:
         """Keep what the session showed. Raises StoreError."""
-        if monitor.store is not None:
+        if fleet.store is not None:
             payload = Raw(_ENCODER.encode(KeptCoverage(coverage=coverage, quiet=self.quiet)))
-            monitor.store.append(Entry(session=session, at=monitor.clock(), kind=Kind.COVERAGE, payload=payload))
+            fleet.store.append(Entry(session=session, at=fleet.clock(), kind=Kind.COVERAGE, payload=payload))
 
 
 def _read(said: object) -> bool:

@@ -1,25 +1,25 @@
-"""The fleet: what all sessions share."""
+"""The instrument: its parts, and the sessions that are open under it."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, suppress
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeGuard
+from typing import TYPE_CHECKING, Self
 
-from theodolite.core.calibration import Band, Calibration, grade
-from theodolite.core.detector import AnyDetector, Asker
+from theodolite.core.calibration import Calibration
+from theodolite.core.detector import AnyDetector
 from theodolite.core.errors import ConfigError, EventError
-from theodolite.core.event import AnyEvent, CanaryChecked, Channel, Cleared, Event
+from theodolite.core.event import AnyEvent, CanaryChecked, Channel, Cleared
 from theodolite.core.intent import Effect
 from theodolite.core.policy import Decision, Policy
-from theodolite.core.reading import Cause, Failure, Reading, Signal
 from theodolite.core.redaction import DenyAll, Redactor
 from theodolite.core.store import Store
 from theodolite.core.text import printable
 from theodolite.core.verifier import Verifier
+from theodolite.runtime.fleet import Fleet
 from theodolite.runtime.session import Session
 
 if TYPE_CHECKING:
@@ -65,29 +65,20 @@ class Monitor:
         recorder: Callable[[AnyEvent], None] | None = None,
         closing: Iterable[Callable[[], None]] = (),
     ) -> None:
-        self.detectors = tuple(detectors)
-        self.verifiers = tuple(verifiers)
-        self.policy = policy or Policy()
-        self.store = store
-        self.redactor: Redactor = redactor or DenyAll()
-        self.calibration = calibration
-        self._panel = panel
-        self.effects = _effects(effects or {})
-        self.clock = clock
-        self.recorder = recorder
+        self.fleet = Fleet(
+            detectors=detectors,
+            verifiers=verifiers,
+            policy=policy or Policy(),
+            store=store,
+            redactor=redactor or DenyAll(),
+            calibration=calibration,
+            panel=panel,
+            effects=effects or {},
+            capacity=capacity,
+            clock=clock,
+            recorder=recorder,
+        )
         self._closing = tuple(closing)
-        self.bands = _bands(self.detectors)
-        self.askers = _askers(self.detectors, self.verifiers)
-        # The codes that each may say. A verifier settles codes of detectors, and has no bands of its own.
-        self._codes = {verifier.name: self.bands.keys() & verifier.codes for verifier in self.verifiers}
-        self._codes.update({detector.name: set(detector.bands) for detector in self.detectors})
-        self.needs = frozenset(need for detector in self.detectors for need in detector.needs)
-        self.readers: dict[type[Event], tuple[AnyDetector, ...]] = {
-            kind: tuple([detector for detector in self.detectors if kind in detector.reads])
-            for kind in {kind for detector in self.detectors for kind in detector.reads}
-        }
-        self._capacity = capacity
-        self._waiting = 0
         self._lock = threading.Lock()
         self._sessions: dict[str, Session] = {}
         self._standing: dict[Channel, CanaryChecked] = {}
@@ -112,7 +103,7 @@ class Monitor:
             known = self._sessions.get(session)
             if known is not None:
                 return known
-            opened = self._sessions[session] = Session(self, session, agent)
+            opened = self._sessions[session] = Session(self.fleet, session, agent, on_close=self._forget)
             standing = tuple(self._standing.values())
         for event in standing:
             opened.take(event)
@@ -120,10 +111,15 @@ class Monitor:
 
     def restore(self, saved: bytes) -> Session:
         """Return the session that `Session.save` gave, open. Raises EventError for what is not one."""
-        session = Session.restored(self, saved)
+        session = Session.restored(self.fleet, saved, on_close=self._forget)
         with self._lock:
             self._sessions[session.id] = session
         return session
+
+    @property
+    def detectors(self) -> tuple[AnyDetector, ...]:
+        """The detectors, in the order in which they are asked."""
+        return self.fleet.detectors
 
     @property
     def sessions(self) -> tuple[Session, ...]:
@@ -160,84 +156,12 @@ class Monitor:
         with ExitStack() as last_to_first:
             for close in reversed(self._closing):
                 last_to_first.callback(close)
-            if self.store is not None:
-                last_to_first.callback(self.store.flush)
+            if self.fleet.store is not None:
+                last_to_first.callback(self.fleet.store.flush)
             for session in reversed(self.sessions):
                 last_to_first.callback(session.close)
 
-    # -- for sessions -------------------------------------------------------------------------------------------------
-
-    def grade(self, said: Reading | Failure, *, agent: str = "", models: Collection[str] = ()) -> Signal:
-        """Return what an answer is worth in a session of that agent and those models.
-
-        A code that is none of its detector's or verifier's is worth a Failure.
-        """
-        if isinstance(said, Reading) and said.code not in self._codes.get(said.detector, ()):
-            detail = f"it gave the code {said.code}, which is none of its own"
-            said = Failure(detector=said.detector, version=said.version, cause=Cause.MALFORMED, detail=detail)
-        return grade(said, self.bands, self.calibration, agent=agent, models=models)
-
-    def verifier(self, signal: Signal) -> Verifier | None:
-        """Return the verifier that may settle a signal, if there is one."""
-        return next((verifier for verifier in self.verifiers if signal.code in verifier.codes), None)
-
-    def admit(self) -> bool:
-        """Take a place in the fleet's queue of inquiries, if there is one."""
-        with self._lock:
-            if self._waiting >= self._capacity:
-                return False
-            self._waiting += 1
-            return True
-
-    def release(self) -> None:
-        """Give a place back."""
-        with self._lock:
-            self._waiting -= 1
-
-    def forget(self, session: Session) -> None:
-        """Take a closed session off the list."""
+    def _forget(self, session: Session) -> None:
         with self._lock:
             if self._sessions.get(session.id) is session:
                 del self._sessions[session.id]
-
-    @property
-    def panel(self) -> Panel:
-        """The models that answer, by role; an empty one fails every query."""
-        if self._panel is None:
-            # The event loop takes some 80 ms to import: only those who ask models pay for it.
-            from theodolite.runtime.drive import Panel  # noqa: PLC0415
-
-            self._panel = Panel()
-        return self._panel
-
-
-def _effects(effects: Mapping[str, Effect]) -> dict[str, Effect]:
-    try:
-        return {tool: Effect(effect) for tool, effect in effects.items()}
-    except ValueError as error:
-        known = ", ".join(Effect)
-        raise ConfigError(f"the effect of a tool: {error}; it is one of {known}") from error
-
-
-def _bands(detectors: Sequence[AnyDetector]) -> dict[str, Band]:
-    bands: dict[str, Band] = {}
-    for detector in detectors:
-        for code, band in detector.bands.items():
-            if code in bands:
-                raise ConfigError(f"two detectors say the code {code}: rename it in one of them")
-            bands[code] = band
-    return bands
-
-
-def _askers(detectors: Sequence[AnyDetector], verifiers: Sequence[Verifier]) -> dict[str, Asker]:
-    names = [detector.name for detector in detectors] + [verifier.name for verifier in verifiers]
-    double = sorted({name for name in names if names.count(name) > 1})
-    if double:
-        raise ConfigError(f"two detectors or verifiers are called {double[0]}: leave one out")
-    askers: dict[str, Asker] = {verifier.name: verifier for verifier in verifiers}
-    askers.update({detector.name: detector for detector in detectors if _asks(detector)})
-    return askers
-
-
-def _asks(detector: object) -> TypeGuard[Asker]:
-    return callable(getattr(detector, "inquire", None))

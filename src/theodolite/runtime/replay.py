@@ -79,8 +79,8 @@ class _Under:
 def goes_on(ended: str | None, item: Recorded) -> bool:
     """Whether an item may still belong to the session `ended`, the last one that ended (None: there is none).
 
-    Own events that follow its end at once do: what was settled, checked or cleared after it. So does a second end, which
-    a reader may add, and what cannot be read says nothing either way.
+    Own events that follow its end at once do: what was settled, checked or cleared after it. So does a second end,
+    which a reader may add, and what cannot be read says nothing either way.
     """
     if ended is None or isinstance(item, Unreadable):
         return True

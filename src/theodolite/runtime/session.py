@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterable
 from operator import attrgetter
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -35,12 +35,10 @@ from theodolite.core.window import Window
 from theodolite.features.folds import Folds
 from theodolite.runtime.answers import hear
 from theodolite.runtime.consult import Consultation, consult
+from theodolite.runtime.fleet import Fleet
 from theodolite.runtime.ledger import Ledger
 from theodolite.runtime.saved import SCHEMA, Saved, SavedInquiry, SavedState, decoded, encoded
 from theodolite.runtime.tally import Tally
-
-if TYPE_CHECKING:
-    from theodolite.runtime.monitor import Monitor
 
 __all__ = ("Session",)
 
@@ -53,10 +51,11 @@ class Session:
     their answers come back as decisions of their own: an earlier decision is never revised.
     """
 
-    def __init__(self, monitor: Monitor, session: str, agent: str) -> None:
+    def __init__(self, fleet: Fleet, session: str, agent: str, *, on_close: Callable[[Session], None]) -> None:
         self.id = session
         self.agent = agent
-        self._monitor = monitor
+        self._fleet = fleet
+        self._on_close = on_close
         self._lock = threading.RLock()
         self._seq = 0
         self._turn = 0
@@ -64,11 +63,11 @@ class Session:
         self._models: frozenset[str] = frozenset()
         self._secrets: frozenset[str] = frozenset()
         self._restricted: frozenset[str] = frozenset()
-        self._states: dict[str, Struct] = {d.name: d.begin() for d in monitor.detectors}
+        self._states: dict[str, Struct] = {d.name: d.begin() for d in fleet.detectors}
         self._open: list[Inquiry] = []
         self._driven: list[Inquiry] = []
         self._late: list[Failure] = []
-        self._folds = Folds.begin(monitor.needs)
+        self._folds = Folds.begin(fleet.needs)
         self._window = Window()
         self._tally = Tally()
         self._ledger = Ledger()
@@ -111,7 +110,7 @@ class Session:
             stamped = self._stamp(event)
             self._window.push(stamped)
             self._tally.saw(stamped)
-            call = self._window.call = self._folds.fold(stamped, self._monitor.effects)
+            call = self._window.call = self._folds.fold(stamped, self._fleet.effects)
             self._window.goal = self._folds.goal
             said = self._hear(stamped)
             if isinstance(stamped, Cleared):
@@ -126,7 +125,7 @@ class Session:
             session=self.id,
             agent=self.agent,
             seq=self._seq,
-            at=event.at or self._monitor.clock(),
+            at=event.at or self._fleet.clock(),
             turn=self._turn if event.turn < 0 else event.turn,
         )
         self._seq += 1
@@ -141,19 +140,19 @@ class Session:
         if isinstance(event, InquirySettled):
             self._secrets |= set(event.canaries)
             said.extend(event.said)
-        for detector in self._monitor.readers.get(type(event), ()):
-            for answer in hear(detector, self._states[detector.name], event, self._window, self._monitor.askers):
+        for detector in self._fleet.readers.get(type(event), ()):
+            for answer in hear(detector, self._states[detector.name], event, self._window, self._fleet.askers):
                 said.extend(self._enqueue(answer) if isinstance(answer, Inquiry) else (answer,))
         return said
 
     def _decide(self, event: AnyEvent, about: int, said: Iterable[Reading | Failure], call: Call | None) -> Decision:
-        monitor = self._monitor
+        fleet = self._fleet
         signals = tuple([self._graded(answer) for answer in said])
         signals += tuple([self._graded(failure) for failure in self._second_opinions(event, signals)])
         self._restricted |= {
-            signal.said.detector for signal in signals if monitor.policy.action(signal) is Action.RESTRICTED_MODE
+            signal.said.detector for signal in signals if fleet.policy.action(signal) is Action.RESTRICTED_MODE
         }
-        decision = monitor.policy.decide(
+        decision = fleet.policy.decide(
             session=self.id,
             seq=event.seq,
             about=about,
@@ -171,21 +170,21 @@ class Session:
 
     def _keep(self, decision: Decision, event: AnyEvent) -> None:
         try:
-            self._ledger.keep(decision, event, self._window, self._monitor, self._secrets)
+            self._ledger.keep(decision, event, self._window, self._fleet, self._secrets)
         finally:
-            if self._monitor.recorder is not None:
-                self._monitor.recorder(event)
+            if self._fleet.recorder is not None:
+                self._fleet.recorder(event)
 
     def _unkept(self, decision: Decision, error: StoreError, *, call: bool) -> Decision:
         failure = Failure(detector="store", version="1", cause=Cause.ERROR, detail=str(error))
         self._tally.failed("store")
-        allowed = decision.allowed and not (call and self._monitor.policy.fail_closed)
+        allowed = decision.allowed and not (call and self._fleet.policy.fail_closed)
         return replace(decision, signals=(*decision.signals, self._graded(failure)), allowed=allowed)
 
     def _graded(self, said: Reading | Failure) -> Signal:
         # Graded as it was said, since a redactor may take the very names of the models that a calibration vouches for.
-        signal = self._monitor.grade(said, agent=self.agent, models=self._models)
-        return replace(signal, said=redact(signal.said, self._monitor.redactor, self._secrets))
+        signal = self._fleet.grade(said, agent=self.agent, models=self._models)
+        return replace(signal, said=redact(signal.said, self._fleet.redactor, self._secrets))
 
     def _second_opinions(self, event: AnyEvent, signals: tuple[Signal, ...]) -> list[Failure]:
         """Open an inquiry about each ambiguous signal that a verifier may settle; return what could not be opened."""
@@ -193,7 +192,7 @@ class Session:
         if isinstance(event, InquirySettled):
             return refused
         for signal in signals:
-            verifier = self._monitor.verifier(signal) if signal.ambiguous else None
+            verifier = self._fleet.verifier(signal) if signal.ambiguous else None
             if verifier is not None:
                 case = Case(signal=signal, events=tuple(self._window.recent()))
                 opened = Inquiry(asker=verifier.name, version=verifier.version, about=event.seq, subject=case)
@@ -203,7 +202,7 @@ class Session:
     # -- inquiries ----------------------------------------------------------------------------------------------------
 
     def _enqueue(self, inquiry: Inquiry) -> tuple[Failure, ...]:
-        if self._monitor.admit():
+        if self._fleet.admit():
             self._open.append(inquiry)
             return ()
         detail = "the queue of inquiries is full"
@@ -215,7 +214,7 @@ class Session:
             for inquiry in waiting:
                 if (inquiry.asker, inquiry.about) == (event.asker, event.about):
                     waiting.remove(inquiry)
-                    self._monitor.release()
+                    self._fleet.release()
                     return inquiry
         raise EventError(
             f"session {self.id}: no open inquiry of {event.asker} about event {event.about}; it was settled before"
@@ -227,7 +226,7 @@ class Session:
         None when there is none; with `due`, none whose time has come.
         """
         with self._lock:
-            now = self._monitor.clock() if due else math.inf
+            now = self._fleet.clock() if due else math.inf
             ready = [item for item in self._open if item.not_before <= now and about in {None, item.about}]
             if not ready:
                 return None
@@ -260,7 +259,7 @@ class Session:
     @property
     def due(self) -> bool:
         """Whether an inquiry is open, not under way, and its time has come."""
-        now = self._monitor.clock()
+        now = self._fleet.clock()
         return any(inquiry.not_before <= now for inquiry in tuple(self._open))
 
     async def drain(self, about: int | None = None, *, due: bool = False) -> tuple[Decision, ...]:
@@ -275,8 +274,8 @@ class Session:
         decisions: list[Decision] = []
         while (inquiry := self.next_inquiry(about, due=due)) is not None:
             try:
-                await wait(inquiry.not_before - self._monitor.clock())
-                settled = await drive(self._consultation(inquiry), self._monitor.panel)
+                await wait(inquiry.not_before - self._fleet.clock())
+                settled = await drive(self._consultation(inquiry), self._fleet.panel)
             except BaseException:
                 self._put_back(inquiry)
                 raise
@@ -300,10 +299,10 @@ class Session:
         return tuple(decisions)
 
     def _consultation(self, inquiry: Inquiry) -> Consultation:
-        monitor = self._monitor
-        asker = monitor.askers[inquiry.asker]
+        fleet = self._fleet
+        asker = fleet.askers[inquiry.asker]
         # A verifier's own answer is not put to a verifier again.
-        verifiers = () if isinstance(inquiry.subject, Case) else monitor.verifiers
+        verifiers = () if isinstance(inquiry.subject, Case) else fleet.verifiers
         return consult(asker, inquiry, grade=self._graded, verifiers=verifiers, window=self._window)
 
     # -- what it comes to ---------------------------------------------------------------------------------------------
@@ -316,7 +315,7 @@ class Session:
     def coverage(self) -> Coverage:
         """Return what came, and who could not judge."""
         with self._lock:
-            return self._tally.coverage(self._monitor.detectors)
+            return self._tally.coverage(self._fleet.detectors)
 
     def close(self) -> tuple[Decision, ...]:
         """Settle what is open as ABANDONED, keep the coverage, leave the Monitor; return the decisions that follow.
@@ -334,8 +333,8 @@ class Session:
             for failure in self._late:
                 self._tally.failed(failure.detector)
             self._closed = True
-            self._monitor.forget(self)
-            self._ledger.close(self.id, self.coverage(), self._monitor)
+            self._on_close(self)
+            self._ledger.close(self.id, self.coverage(), self._fleet)
             return tuple(decisions)
 
     def save(self) -> bytes:
@@ -350,7 +349,7 @@ class Session:
                 models=tuple(sorted(self._models)),
                 restricted=tuple(sorted(self._restricted)),
                 secrets=tuple(sorted(self._secrets)),
-                states={d.name: SavedState.of(d, self._states[d.name]) for d in self._monitor.detectors},
+                states={d.name: SavedState.of(d, self._states[d.name]) for d in self._fleet.detectors},
                 inquiries=tuple([SavedInquiry.of(inquiry) for inquiry in (*self._driven, *self._open)]),
                 late=tuple(self._late),
                 folds=self._folds,
@@ -361,14 +360,14 @@ class Session:
             return encoded(saved)
 
     @classmethod
-    def restored(cls, monitor: Monitor, document: bytes) -> Session:
+    def restored(cls, fleet: Fleet, document: bytes, *, on_close: Callable[[Session], None]) -> Session:
         """Return the session that `save` gave, under a Monitor that may have other detectors by now.
 
         State of a detector in another version, and inquiries of an asker that is not there or in another version, are
         lost; each loss is said as a Failure with the next decision. Raises EventError for what is not a saved session.
         """
         saved = decoded(document)
-        session = cls(monitor, saved.session, saved.agent)
+        session = cls(fleet, saved.session, saved.agent, on_close=on_close)
         session._restore(saved)
         return session
 
@@ -377,9 +376,9 @@ class Session:
         self._models, self._restricted = frozenset(saved.models), frozenset(saved.restricted)
         self._secrets = frozenset(saved.secrets)
         self._window, self._tally, self._ledger = saved.window, saved.tally, saved.ledger
-        self._folds = saved.folds.with_needs(self._monitor.needs)
+        self._folds = saved.folds.with_needs(self._fleet.needs)
         self._late = list(saved.late)
-        for detector in self._monitor.detectors:
+        for detector in self._fleet.detectors:
             kept = saved.states.get(detector.name)
             try:
                 if kept is not None:
@@ -390,7 +389,7 @@ class Session:
                 self._lost(detector.name, detector.version, f"its state is lost: {error}")
         for waiting in saved.inquiries:
             try:
-                self._late.extend(self._enqueue(waiting.restored(self._monitor.askers)))
+                self._late.extend(self._enqueue(waiting.restored(self._fleet.askers)))
             except ValueError as error:
                 detail = f"its inquiry about event {waiting.about} is lost: {error}"
                 self._lost(waiting.asker, waiting.version, detail)

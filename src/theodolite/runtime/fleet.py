@@ -1,0 +1,138 @@
+"""What all sessions share: detectors, policy, store, and the queue of inquiries."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeGuard
+
+from theodolite.core.calibration import Band, Calibration, grade
+from theodolite.core.detector import AnyDetector, Asker
+from theodolite.core.errors import ConfigError
+from theodolite.core.event import AnyEvent, Event
+from theodolite.core.intent import Effect
+from theodolite.core.policy import Policy
+from theodolite.core.reading import Cause, Failure, Reading, Signal
+from theodolite.core.redaction import Redactor
+from theodolite.core.store import Store
+from theodolite.core.verifier import Verifier
+
+if TYPE_CHECKING:
+    from theodolite.runtime.drive import Panel
+
+__all__ = ("Fleet",)
+
+
+class Fleet:
+    """The parts of an instrument, checked against each other; a Monitor makes one for its sessions.
+
+    Raises ConfigError where detectors or verifiers share a name or a code, or an effect is none.
+    """
+
+    def __init__(  # noqa: PLR0913 - the parts of the instrument, by name
+        self,
+        *,
+        detectors: Iterable[AnyDetector],
+        verifiers: Iterable[Verifier],
+        policy: Policy,
+        store: Store | None,
+        redactor: Redactor,
+        calibration: Calibration | None,
+        panel: Panel | None,
+        effects: Mapping[str, Effect],
+        capacity: int,
+        clock: Callable[[], float],
+        recorder: Callable[[AnyEvent], None] | None,
+    ) -> None:
+        self.detectors = tuple(detectors)
+        self.verifiers = tuple(verifiers)
+        self.policy = policy
+        self.store = store
+        self.redactor = redactor
+        self.calibration = calibration
+        self.effects = _effects(effects)
+        self.clock = clock
+        self.recorder = recorder
+        self.bands = _bands(self.detectors)
+        self.askers = _askers(self.detectors, self.verifiers)
+        # The codes that each may say. A verifier settles codes of detectors, and has no bands of its own.
+        self._codes = {verifier.name: self.bands.keys() & verifier.codes for verifier in self.verifiers}
+        self._codes.update({detector.name: set(detector.bands) for detector in self.detectors})
+        self.needs = frozenset(need for detector in self.detectors for need in detector.needs)
+        self.readers: dict[type[Event], tuple[AnyDetector, ...]] = {
+            kind: tuple([detector for detector in self.detectors if kind in detector.reads])
+            for kind in {kind for detector in self.detectors for kind in detector.reads}
+        }
+        self._panel = panel
+        self._capacity = capacity
+        self._waiting = 0
+        self._lock = threading.Lock()
+
+    def grade(self, said: Reading | Failure, *, agent: str = "", models: Collection[str] = ()) -> Signal:
+        """Return what an answer is worth in a session of that agent and those models.
+
+        A code that is none of its detector's or verifier's is worth a Failure.
+        """
+        if isinstance(said, Reading) and said.code not in self._codes.get(said.detector, ()):
+            detail = f"it gave the code {said.code}, which is none of its own"
+            said = Failure(detector=said.detector, version=said.version, cause=Cause.MALFORMED, detail=detail)
+        return grade(said, self.bands, self.calibration, agent=agent, models=models)
+
+    def verifier(self, signal: Signal) -> Verifier | None:
+        """Return the verifier that may settle a signal, if there is one."""
+        return next((verifier for verifier in self.verifiers if signal.code in verifier.codes), None)
+
+    def admit(self) -> bool:
+        """Take a place in the fleet's queue of inquiries, if there is one."""
+        with self._lock:
+            if self._waiting >= self._capacity:
+                return False
+            self._waiting += 1
+            return True
+
+    def release(self) -> None:
+        """Give a place back."""
+        with self._lock:
+            self._waiting -= 1
+
+    @property
+    def panel(self) -> Panel:
+        """The models that answer, by role; an empty one fails every query."""
+        if self._panel is None:
+            # The event loop takes some 80 ms to import: only those who ask models pay for it.
+            from theodolite.runtime.drive import Panel  # noqa: PLC0415
+
+            self._panel = Panel()
+        return self._panel
+
+
+def _effects(effects: Mapping[str, Effect]) -> dict[str, Effect]:
+    try:
+        return {tool: Effect(effect) for tool, effect in effects.items()}
+    except ValueError as error:
+        known = ", ".join(Effect)
+        raise ConfigError(f"the effect of a tool: {error}; it is one of {known}") from error
+
+
+def _bands(detectors: Sequence[AnyDetector]) -> dict[str, Band]:
+    bands: dict[str, Band] = {}
+    for detector in detectors:
+        for code, band in detector.bands.items():
+            if code in bands:
+                raise ConfigError(f"two detectors say the code {code}: rename it in one of them")
+            bands[code] = band
+    return bands
+
+
+def _askers(detectors: Sequence[AnyDetector], verifiers: Sequence[Verifier]) -> dict[str, Asker]:
+    names = [detector.name for detector in detectors] + [verifier.name for verifier in verifiers]
+    double = sorted({name for name in names if names.count(name) > 1})
+    if double:
+        raise ConfigError(f"two detectors or verifiers are called {double[0]}: leave one out")
+    askers: dict[str, Asker] = {verifier.name: verifier for verifier in verifiers}
+    askers.update({detector.name: detector for detector in detectors if _asks(detector)})
+    return askers
+
+
+def _asks(detector: object) -> TypeGuard[Asker]:
+    return callable(getattr(detector, "inquire", None))
