@@ -96,7 +96,7 @@ def test_effects_are_taken_as_words_too_and_a_word_that_is_none_is_refused() -> 
 
 def test_a_panel_is_made_where_none_was_given_and_kept() -> None:
     panel = Panel()
-    assert Monitor(panel=panel).panel is panel
+    assert Monitor(panel=panel).fleet.panel is panel
     monitor = Monitor()
     assert monitor.fleet.panel is monitor.fleet.panel
 

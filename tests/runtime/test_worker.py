@@ -52,8 +52,8 @@ def test_a_worker_on_a_thread_settles_what_is_open_and_what_is_opened_later() ->
     finally:
         worker.stop()
     assert all(thread.name != "theodolite-worker" for thread in threading.enumerate())
-    assert isinstance(instrument.store, MemoryStore)
-    assert verify(instrument.store).intact
+    assert isinstance(instrument.fleet.store, MemoryStore)
+    assert verify(instrument.fleet.store).intact
 
 
 def test_a_worker_may_be_started_again() -> None:

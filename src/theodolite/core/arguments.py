@@ -25,6 +25,8 @@ MAX_POINTER = 512
 MAX_DIGITS = 4_300
 _LARGEST: int = 10**MAX_DIGITS - 1
 
+# What a host's own mapping or sequence may raise when it is read: it is then unreadable, and the call still counts.
+_FAULTS = (ArithmeticError, AttributeError, LookupError, OSError, RuntimeError, TypeError, ValueError)
 _ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 _ENCODER = msgspec.json.Encoder()
 _DECODER: msgspec.json.Decoder[dict[str, object]] = msgspec.json.Decoder(dict[str, object])
@@ -152,7 +154,7 @@ class _Bending:
             if is_sequence(value):
                 return self._level(value, path, room, lambda: self._sequence(value, path, room - 1))
             return self._scalar(value, path)
-        except Exception:  # noqa: BLE001 - the boundary to the host's objects: their own code may raise anything
+        except _FAULTS:
             return self._note("unreadable", path)
 
     def _level(self, value: object, path: str, room: int, read: Callable[[], object]) -> object:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -15,7 +16,9 @@ from theodolite.core.inquiry import Inquiry
 from theodolite.core.reading import Cause, Failure, Reading
 from theodolite.core.window import Window
 
-__all__ = ("failure_of", "hear", "proved")
+__all__ = ("attempted", "failure_of", "hear", "proved")
+
+_T = TypeVar("_T")
 
 _ENCODER = msgspec.json.Encoder()
 _DECODER: msgspec.json.Decoder[Reading | Failure] = msgspec.json.Decoder(Reading | Failure)
@@ -29,15 +32,24 @@ def hear(
     The first answer that is none, and whatever `update` raises, ends the answers with a Failure.
     """
     heard: list[Reading | Failure | Inquiry] = []
-    try:
+
+    def listen() -> None:
         for answer in _listed(detector.update(state, event, window)):
             if isinstance(answer, Inquiry):
                 heard.append(_opened(answer, detector, event, askers))
             else:
                 heard.append(_signed(proved(answer), detector))
-    except Exception as error:  # noqa: BLE001 - the boundary to detectors: their fault becomes a value
-        heard.append(failure_of(error, detector.name, detector.version))
-    return heard
+
+    fault = attempted(listen, detector.name, detector.version)
+    return heard if fault is None else [*heard, fault]
+
+
+def attempted(work: Callable[[], _T], name: str, version: str) -> _T | Failure:
+    """Return what the code of a plug-in returns, or the Failure that its exception stands for."""
+    try:
+        return work()
+    except Exception as error:  # noqa: BLE001 - the boundary to detectors, verifiers and dialogues
+        return failure_of(error, name, version)
 
 
 def proved(said: object) -> Reading | Failure:

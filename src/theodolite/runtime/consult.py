@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from typing import TypeGuard
+from functools import partial
+from typing import NamedTuple, TypeGuard
 
 from theodolite.core.arguments import is_sequence
 from theodolite.core.detector import Asker
 from theodolite.core.event import InquirySettled
 from theodolite.core.inquiry import Dialogue, Exchange, Inquiry, Query, Reply
-from theodolite.core.reading import Failure, Reading, Signal
+from theodolite.core.reading import Cause, Failure, Reading, Signal
 from theodolite.core.verifier import Case, Verifier
 from theodolite.core.window import Window
-from theodolite.runtime.answers import failure_of, proved
+from theodolite.runtime.answers import attempted, proved
 
 __all__ = ("Consultation", "consult")
 
@@ -74,11 +75,38 @@ def _guarded(
     asker: Asker, inquiry: Inquiry, log: list[Exchange]
 ) -> Generator[tuple[Query, ...], tuple[Reply | Failure, ...], tuple[Reading | Failure, ...]]:
     """Drive a dialogue through, keeping what was said; a fault of the asker becomes a Failure."""
+    dialogue = attempted(lambda: _made(asker.inquire(inquiry.subject)), asker.name, asker.version)
+    if isinstance(dialogue, Failure):
+        return (dialogue,)
+    answers: tuple[Reply | Failure, ...] | None = None
     try:
-        said = yield from _tapped(_made(asker.inquire(inquiry.subject)), log)
-        return _signed(said, asker)
-    except Exception as error:  # noqa: BLE001 - the boundary to plug-ins: their fault becomes a value
-        return (failure_of(error, asker.name, asker.version),)
+        for _ in range(ROUNDS):
+            step = attempted(partial(_step, dialogue, answers, asker), asker.name, asker.version)
+            if isinstance(step, Failure):
+                return (step,)
+            if step.said:
+                return step.said
+            answers = yield step.queries
+            log.extend(map(Exchange, step.queries, answers))
+    finally:
+        attempted(dialogue.close, asker.name, asker.version)
+    detail = f"the dialogue still asks after {ROUNDS} rounds"
+    return (Failure(detector=asker.name, version=asker.version, cause=Cause.MALFORMED, detail=detail),)
+
+
+class _Step(NamedTuple):
+    """One step of a dialogue: it asks, or it has come to its end and says."""
+
+    queries: tuple[Query, ...] = ()
+    said: tuple[Reading | Failure, ...] = ()
+
+
+def _step(dialogue: Dialogue, answers: tuple[Reply | Failure, ...] | None, asker: Asker) -> _Step:
+    try:
+        asked = next(dialogue) if answers is None else dialogue.send(answers)
+    except StopIteration as stop:
+        return _Step(said=_signed(stop.value, asker))
+    return _Step(queries=_asked(asked))
 
 
 def _made(dialogue: object) -> Dialogue:
@@ -99,22 +127,6 @@ def _signed(said: object, asker: Asker) -> tuple[Reading | Failure, ...]:
         if isinstance(answer, Reading) and (answer.detector, answer.version) != (asker.name, asker.version):
             raise ValueError(f"the dialogue spoke in the name of {answer.detector} {answer.version}")
     return answers
-
-
-def _tapped(
-    dialogue: Dialogue, log: list[Exchange]
-) -> Generator[tuple[Query, ...], tuple[Reply | Failure, ...], object]:
-    try:
-        queries = _asked(next(dialogue))
-        for _ in range(ROUNDS):
-            answers = yield queries
-            log.extend(map(Exchange, queries, answers))
-            queries = _asked(dialogue.send(answers))
-    except StopIteration as stop:
-        return stop.value
-    finally:
-        dialogue.close()
-    raise ValueError(f"the dialogue still asks after {ROUNDS} rounds")
 
 
 def _asked(queries: object) -> tuple[Query, ...]:

@@ -59,6 +59,7 @@ _FORMS = (
         for sign in ("AKIA", "ASIA", "ABIA", "ACCA", "AGPA", "AIDA", "AROA", "ANPA", "ANVA")
     ),
     *(_form(sign, rf"{_WORD}{{20,}}+") for sign in ("ghp_", "gho_", "ghu_", "ghs_", "ghr_")),
+    *(_form(sign, rf"{_WORDS}{{16,}}+") for sign in ("sk-ant-", "sk-proj-", "sk-or-v1-", "sk-svcacct-")),
     _form("github_pat_", r"[A-Za-z0-9_]{22,}+"),
     _form("xox", rf"[a-z](?:\.xox[a-z])?-{_WORDS}{{10,}}+"),
     _form("xapp-", rf"{_WORDS}{{10,}}+"),
@@ -84,7 +85,7 @@ _FORMS = (
     _form("AGE-SECRET-KEY-1", r"[0-9A-Z]{50,}+"),
     _form(":AA", rf"{_WORDS}{{32,}}+", head="(?:bot)?[0-9]{8,10}"),  # Telegram bots
 )
-# OpenAI, Anthropic, OpenRouter and those that follow them. Kebab-case words may begin alike, hence the check below.
+# OpenAI and those that follow it. Kebab-case words may begin alike, hence the check below.
 _SK = _form("sk-", rf"{_WORDS}{{20,}}+")
 _DRAWN = re.compile(r"[A-Za-z0-9]{16}")
 _LONG_WORD = re.compile(r"[A-Za-z0-9_./:-]{14}")  # the shortest of all the forms
