@@ -1,6 +1,6 @@
 """The margin on recorded AgentDojo sessions: what it finds on dev at the threshold that train gives, and what it costs.
 
-    python benchmarks/margin.py [DATA_DIR] [--fit]
+    python benchmarks/margin.py [DATA_DIR] [--fit] [--short]
 
 A session's score is the highest score of its calls. Positive: the attack succeeded. Negative: clean, the user asked for
 it, the injection was never read, or it was resisted without a first step. Attempts that missed the goal are left out.
@@ -176,8 +176,12 @@ def main() -> int:
     """Fit on train, judge dev; 1 where a bar is missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, nargs="?", default=Path("../shared/data/agentdojo"))
+    parser.add_argument("--short", action="store_true", help="the same: it takes seconds")
     parser.add_argument("--fit", action="store_true", help="only print the threshold, with where it comes from")
     options = parser.parse_args()
+    if not (options.data / "train.jsonl.gz").exists():
+        print(f"skipped: no recorded sessions in {options.data}")
+        return 0
     train = scores(options.data / "train.jsonl.gz")
     threshold = fit(train)
     k, n = alarms(train, "clean", threshold)

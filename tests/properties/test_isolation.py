@@ -12,8 +12,9 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec import Struct
+from msgspec import Raw, Struct, UnsetType
 
+from theodolite.core.arguments import is_sequence
 from theodolite.core.calibration import Band
 from theodolite.core.detector import Answer, Feature
 from theodolite.core.event import (
@@ -104,19 +105,18 @@ def test_no_detector_changes_an_event_or_the_host_s_objects(
 
 @pytest.mark.parametrize("event", every_event(), ids=lambda event: type(event).__name__)
 def test_events_are_frozen_all_the_way_down(event: AnyEvent) -> None:
-    def parts(value: object) -> list[object]:
+    def parts(value: object) -> list[Struct]:
         if isinstance(value, Struct):
             return [value, *(part for name in value.__struct_fields__ for part in parts(getattr(value, name)))]
-        if isinstance(value, tuple):
+        if is_sequence(value):
+            assert value.__class__ is tuple
             return [part for item in value for part in parts(item)]
-        assert not isinstance(value, list | dict | set | bytearray), type(value)
+        assert isinstance(value, str | int | float | Raw | UnsetType | None)
         return []
 
     found = parts(event)
     assert found[0] is event
-    for part in found:
-        assert isinstance(part, Struct)
-        assert part.__struct_config__.frozen
+    assert all(part.__struct_config__.frozen for part in found)
 
 
 def test_a_tool_list_that_the_host_changes_later_is_not_what_was_declared() -> None:
@@ -221,6 +221,6 @@ def test_what_is_closed_stays_closed_for_every_thread(late: int) -> None:
     monitor = Monitor()
     session = monitor.session("s-1")
     with ThreadPoolExecutor(4) as pool:
-        closed = list(pool.map(lambda _: session.close(), range(4)))
-    assert closed == [(), (), (), ()]
+        closing = [pool.submit(session.close) for _ in range(4)]
+    assert [done.result() for done in closing] == [(), (), (), ()]
     assert monitor.session(f"s-{late}") is not session

@@ -60,12 +60,13 @@ def test_no_byte_is_left_of_a_payload_that_was_moved_within_the_file(file: Path)
         connection.execute("VACUUM")
     with SQLiteStore(file, linger=60) as store:
         for n in range(300):
-            name = f"s-{n * 7 % 10}"
-            store.append(entry(name, at=float(n), text=f"<secret-of-{name}>" * ((20 + n * 389 % 880) // 11 + 1)))
+            number = n * 7 % 10
+            payload = Raw(f"<secret-{number:02}>".encode() * ((20 + n * 389 % 880) // 11 + 1))
+            store.append(Entry(session=f"s-{number:02}", at=float(n), kind=Kind.EVENT, payload=payload))
         for erased in range(10):
-            assert store.erase(f"s-{erased}") == 30
+            assert store.erase(f"s-{erased:02}") == 30
             left = b"".join(path.read_bytes() for path in file.parent.iterdir())
-            found = {session for session in range(10) if f"<secret-of-s-{session}>".encode() in left}
+            found = {number for number in range(10) if f"<secret-{number:02}>".encode() in left}
             assert found == set(range(erased + 1, 10))
 
 

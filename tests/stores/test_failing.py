@@ -153,15 +153,17 @@ def test_several_threads_that_wait_are_all_told(file: Path, store: SQLiteStore) 
 
 
 def test_memory_is_bounded_while_the_file_cannot_be_written(file: Path) -> None:
-    with SQLiteStore(file, key=KEY, patience=0.05, room=20_000) as store:
+    with SQLiteStore(file, key=KEY, patience=0.5, room=20_000) as store:
         taken = 0
         with locked(file):
+            start = time.monotonic()
             for _ in range(40):
                 try:
                     store.append(entry(text="x" * 1_000))
                 except StoreError:
                     continue
                 taken += 1
+            assert time.monotonic() - start < 5  # whoever meets a failing store with no room is told at once
         assert 5 < taken < 20
         store.flush()
         assert len(list(store.read())) == taken

@@ -95,8 +95,9 @@ class ShadowMemory(Struct, kw_only=True):
     >>> memory = ShadowMemory.new(ShadowMemoryConfig(enabled=True))
     >>> for turn, summary in enumerate(["read the invoice", "pay the attacker"]):
     ...     memory.record(ShadowEvent(turn=turn, goal_summary=summary, max_permission_class=turn))
-    >>> memory.goal_drift_score()
-    GoalDriftResult(score=0.475, should_alert=False)
+    >>> result = memory.goal_drift_score()
+    >>> round(result.score, 3), result.should_alert
+    (0.475, False)
     >>> ShadowMemory.new(ShadowMemoryConfig()) is None
     True
     """
