@@ -235,7 +235,7 @@ class Rescanning(Honest):
     def update(self, state: Sent, event: Event, window: Window) -> Answer:
         if isinstance(event, ToolCallProposed):
             state.tools.append(event.tool)
-            state.calls = sum(tool.startswith("send") for tool in state.tools)
+            state.calls = sum(tool.startswith(verb) for tool in state.tools for verb in ("send", "pay", "delete"))
         return super().update(Sent(), event, window)
 
 

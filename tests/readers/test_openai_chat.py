@@ -422,7 +422,7 @@ def test_one_bad_call_does_not_hide_its_neighbors() -> None:
         (b'{"messages": [', "the line ends inside a value"),
         (b'{"messages": ["', "the line ends inside a value"),
         (b'{"messages": "\xff"}', "not UTF-8: byte 14 of it"),
-        (b'{"x":' + b"[" * 5000 + b"]" * 5000 + b"}", "nested too deeply to be read"),
+        (b'{"x":' + b"[" * 100_000 + b"]" * 100_000 + b"}", "nested too deeply to be read"),
     ],
 )
 def test_a_bad_line_is_reported_and_the_rest_is_read(record: bytes, reason: str) -> None:

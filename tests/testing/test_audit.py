@@ -34,9 +34,16 @@ def test_a_process_and_a_socket_are_seen() -> None:
 
 def test_outside_and_on_other_threads_everything_goes_on(tmp_path: Path) -> None:
     file = tmp_path / "kept.txt"
+    go = threading.Event()
+
+    def write() -> None:
+        go.wait()
+        file.write_text("elsewhere")
+
+    thread = threading.Thread(target=write)
+    thread.start()
     with touches() as seen:
-        thread = threading.Thread(target=file.write_text, args=("elsewhere",))
-        thread.start()
+        go.set()
         thread.join()
     assert seen == []
     assert file.read_text() == "elsewhere"
