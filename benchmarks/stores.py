@@ -1,8 +1,8 @@
 """What keeping a record costs: in memory, in SQLite written behind, durably one by one; and how fast `verify` is.
 
 Usage: python benchmarks/stores.py [--short] [DIRECTORY]. The files are made in DIRECTORY (default: where the
-system keeps temporary files), whose disk the durable figures measure. The references are plain `sqlite3` on a file with the same
-tables and settings, given rows that are sealed already. Exits with 1 when a budget is exceeded.
+system keeps temporary files), whose disk the durable figures measure. The references are plain `sqlite3` on a file
+with the same tables and settings, given rows that are sealed already. Exits with 1 when a budget is exceeded.
 """
 
 from __future__ import annotations

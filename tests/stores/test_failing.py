@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sqlite3
 import subprocess
 import sys
@@ -234,6 +235,86 @@ def test_an_attempt_that_did_reach_the_file_is_not_taken_for_another_writer(file
     for name in ("s-1", "s-2"):
         committer.check(name)
     assert verify(store, KEY).problems == ()
+
+
+def test_nobody_is_told_of_a_failure_that_a_later_attempt_made_good() -> None:
+    """Between a failure and the moment when whoever waits gets to look, his record may have been written."""
+    backlog = Backlog(room=10_000, linger=0.0, retry=0.0)
+    record, attempts = MemoryStore().append(entry()), itertools.count()
+
+    def fail_every_other_time(_: tuple[Record, ...]) -> None:
+        if next(attempts) % 2 == 0:
+            raise StoreError("locked")
+
+    def work(_: int) -> list[str]:
+        told: list[str] = []
+        for _ in range(100):
+            try:
+                with backlog.lock:
+                    backlog.admit(1, waits=True)
+                    backlog.put(record, 1)
+                    backlog.wait()
+            except StoreError as error:
+                told.append(str(error))
+        return told
+
+    with ThreadPoolExecutor(5) as pool:
+        working = pool.submit(backlog.work, fail_every_other_time)
+        told = [error for errors in pool.map(work, range(4)) for error in errors]
+        backlog.stop()
+        working.result()
+    assert {error[:6] for error in told} <= {"locked"}
+
+
+def test_a_gap_in_memory_does_not_get_into_the_file(file: Path, store: SQLiteStore) -> None:
+    committer, memory = Committer(store.engine, file, KEY), MemoryStore()
+    group = [memory.append(entry(name)) for name in ("s-1", "s-2", "s-1", "s-1", "s-1", "s-2")]
+    for name in ("s-1", "s-2"):
+        committer.chain(name).n = 9
+    del group[3]
+    committer.commit(group)
+    assert [(record.session, record.n) for record in store.read()] == [("s-1", 0), ("s-1", 1), ("s-2", 0), ("s-2", 1)]
+    with pytest.raises(StoreError, match="gap before record 3, to go on with it here, open the store again"):
+        committer.check("s-1")
+    committer.check("s-2")
+    assert verify(store, KEY).problems == ()
+
+
+@pytest.fixture
+def restless() -> Iterator[None]:
+    """Let threads take turns far more often than they would."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(interval)
+
+
+@pytest.mark.usefixtures("restless")
+def test_what_is_admitted_while_the_work_ends_is_written_or_refused() -> None:
+    for _ in range(100):
+        backlog = Backlog(room=1, linger=0.0, retry=1.0)
+        record, taken, written = MemoryStore().append(entry()), [0], [0]
+
+        def write(group: tuple[Record, ...], written: list[int] = written) -> None:
+            written[0] += len(group)
+
+        def fill(backlog: Backlog = backlog, record: Record = record, taken: list[int] = taken) -> None:
+            while True:
+                with backlog.lock:
+                    try:
+                        backlog.admit(1, waits=False)
+                    except StoreError:
+                        return
+                    backlog.put(record, 1)
+                    taken[0] += 1
+
+        with ThreadPoolExecutor(2) as pool:
+            ending = [pool.submit(backlog.work, write), pool.submit(fill)]
+            time.sleep(0.002)
+            backlog.stop()
+        for each in ending:
+            each.result()
+        assert (taken, backlog.left) == (written, 0)
 
 
 def test_a_writing_thread_that_dies_leaves_nobody_waiting() -> None:

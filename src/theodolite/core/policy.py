@@ -94,7 +94,7 @@ class Policy(Struct, frozen=True, kw_only=True, gc=False):
 
     def action(self, signal: Signal) -> Action:
         """Return what one signal asks for."""
-        if not (signal.alarmed and signal.acts) or self.mode(signal.said.detector) is Mode.OBSERVE:
+        if not (signal.alarmed and signal.acts) or self.mode(signal.owner) is Mode.OBSERVE:
             return Action.LOG_ONLY
         if signal.level is Level.STRONG and signal.status is Status.CALIBRATED:
             return Action.RESTRICTED_MODE
@@ -102,7 +102,7 @@ class Policy(Struct, frozen=True, kw_only=True, gc=False):
 
     def refuses(self, signal: Signal) -> bool:
         """Whether one signal about a proposed call is enough to refuse it."""
-        mode = self.mode(signal.said.detector)
+        mode = self.mode(signal.owner)
         if isinstance(signal.said, Failure):
             return self.fail_closed and mode is Mode.ENFORCE and signal.said.cause is not Cause.NO_EVIDENCE
         if self.action(signal) is Action.LOG_ONLY:
@@ -132,7 +132,7 @@ class Policy(Struct, frozen=True, kw_only=True, gc=False):
             any(map(self.refuses, signals))
             or (call is not Effect.READ and any(self.mode(name) is Mode.ENFORCE for name in restricted))
         )
-        modes = {self.mode(signal.said.detector) for signal in signals if signal.alarmed}
+        modes = {self.mode(signal.owner) for signal in signals if signal.alarmed}
         return Decision(
             session=session,
             seq=seq,

@@ -155,6 +155,11 @@ class Signal(Struct, frozen=True, kw_only=True, gc=False):
         return self.said.code if isinstance(self.said, Reading) else f"{self.said.detector}.failure"
 
     @property
+    def owner(self) -> str:
+        """The detector whose code it is, also where a verifier spoke in its place."""
+        return self.code.partition(".")[0]
+
+    @property
     def alarmed(self) -> bool:
         """Whether the score is at or over the alert threshold."""
         return self.level is not Level.CLEAR

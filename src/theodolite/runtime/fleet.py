@@ -26,7 +26,7 @@ __all__ = ("Fleet",)
 class Fleet:
     """The parts of an instrument, checked against each other; a Monitor makes one for its sessions.
 
-    Raises ConfigError where detectors or verifiers share a name or a code, or an effect is none.
+    Raises ConfigError where detectors or verifiers share a name, a code is not its detector's, or an effect is none.
     """
 
     def __init__(  # noqa: PLR0913 - the parts of the instrument, by name
@@ -118,8 +118,8 @@ def _bands(detectors: Sequence[AnyDetector]) -> dict[str, Band]:
     bands: dict[str, Band] = {}
     for detector in detectors:
         for code, band in detector.bands.items():
-            if code in bands:
-                raise ConfigError(f"two detectors say the code {code}: rename it in one of them")
+            if code.partition(".")[0] != detector.name:
+                raise ConfigError(f"the detector {detector.name} may not say the code {code}: it begins with its name")
             bands[code] = band
     return bands
 

@@ -41,7 +41,7 @@ class Monitor:
     operators who opted in to keep sessions. `closing` is called by `close`, so that what belongs to this Monitor alone
     is closed with it.
 
-    Raises ConfigError where detectors or verifiers share a name or a code, or an effect is none.
+    Raises ConfigError where detectors or verifiers share a name, a code is not its detector's, or an effect is none.
 
     >>> from theodolite.core.event import ToolCallProposed
     >>> with Monitor().session("s-1") as session:

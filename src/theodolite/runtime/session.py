@@ -150,7 +150,7 @@ class Session:
         signals = tuple([self._graded(answer) for answer in said])
         signals += tuple([self._graded(failure) for failure in self._second_opinions(event, signals)])
         self._restricted |= {
-            signal.said.detector for signal in signals if fleet.policy.action(signal) is Action.RESTRICTED_MODE
+            signal.owner for signal in signals if fleet.policy.action(signal) is Action.RESTRICTED_MODE
         }
         decision = fleet.policy.decide(
             session=self.id,
@@ -236,6 +236,7 @@ class Session:
             return inquiry
 
     def _put_back(self, inquiry: Inquiry) -> None:
+        """Open an inquiry again that was driven and not settled."""
         with self._lock:
             if inquiry in self._driven:
                 self._driven.remove(inquiry)
@@ -273,12 +274,13 @@ class Session:
 
         decisions: list[Decision] = []
         while (inquiry := self.next_inquiry(about, due=due)) is not None:
+            settled = None
             try:
                 await wait(inquiry.not_before - self._fleet.clock())
                 settled = await drive(self._consultation(inquiry), self._fleet.panel)
-            except BaseException:
-                self._put_back(inquiry)
-                raise
+            finally:
+                if settled is None:
+                    self._put_back(inquiry)
             decisions.extend(self._settled(inquiry, settled))
         return tuple(decisions)
 
@@ -290,11 +292,12 @@ class Session:
             return run(self.drain)
         decisions: list[Decision] = []
         while (inquiry := self.next_inquiry()) is not None:
+            settled = None
             try:
                 settled = drive_sync(self._consultation(inquiry), ask)
-            except BaseException:
-                self._put_back(inquiry)
-                raise
+            finally:
+                if settled is None:
+                    self._put_back(inquiry)
             decisions.extend(self._settled(inquiry, settled))
         return tuple(decisions)
 

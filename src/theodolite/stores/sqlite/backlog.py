@@ -85,7 +85,7 @@ class Backlog:
         if not self._stopped:
             self._rush()
             self._changed.wait()
-        if self._failed > since:
+        if self._failed > since and self._fault is not None:
             raise StoreError(f"{self._fault} ({consequence})") from self._fault
         if self._stopped:
             raise StoreError(f"the store was closed or its writing thread has died ({consequence})")
@@ -111,7 +111,8 @@ class Backlog:
                 self._wanted.wait()
             if not self._hurry and not self._stopping:
                 self._wanted.wait(self._linger if self._fault is None else self._retry)
-            if self._stopping and self._fault is not None:
+            if not self._pending or (self._stopping and self._fault is not None):
+                self._stopped = True  # under the same lock, so that nothing is admitted any more
                 return ()
             self._hurry = False
             self._attempts += 1

@@ -23,6 +23,8 @@ __all__ = ("Chain", "Committer")
 # Ends of chains that are kept in memory, some 1 kB each; the end of a session that comes back later is read again.
 _CHAINS: Final = 10_000
 
+_REOPEN: Final = "to go on with it here, open the store again"
+
 # A head moves on only from where this process left it: the whole row is compared.
 _ADVANCE: Final = (
     update(HEADS)
@@ -123,7 +125,7 @@ class Committer:
         with self.writing, faults(self._file):
             if _identity(self._file) != self._identity:
                 raise StoreError(f"store {self._file} was moved, removed or replaced: put it back, then flush")
-            while batch := [record for record in group if self._is_due(record)]:
+            while batch := self._due(group):
                 try:
                     self._write(batch)
                 except (_ConflictError, IntegrityError) as conflict:
@@ -131,10 +133,22 @@ class Committer:
                 else:
                     return
 
-    def _is_due(self, record: Record) -> bool:
-        # A chain that is no longer kept has nothing left to be written.
-        chain = self._chains.get(record.session)
-        return chain is not None and record.n > chain.written and record.session not in self._refused
+    def _due(self, group: Sequence[Record]) -> list[Record]:
+        due: list[Record] = []
+        ends: dict[str, tuple[int, str]] = {}
+        for record in group:
+            session = record.session
+            chain = self._chains.get(session)
+            # A chain that is no longer kept has nothing left to be written.
+            if chain is None or record.n <= chain.written or session in self._refused:
+                continue
+            n, last = ends.get(session) or (chain.written, "" if chain.head is None else chain.head.hash)
+            if (record.n, record.previous) == (n + 1, last):
+                ends[session] = (record.n, record.hash)
+                due.append(record)
+            else:  # a signal handler that raised between the sealing of a record and its place in the queue
+                self._refuse(session, f"session {session!r} has a gap before record {record.n}, {_REOPEN}", 1)
+        return due
 
     def _write(self, batch: Sequence[Record]) -> None:
         ends = {record.session: record for record in batch}
@@ -219,8 +233,8 @@ class Committer:
         if found.hash not in own:
             return self._refuse(
                 session,
-                f"session {session!r} has two writers, and record {found.n} is the other's: "
-                "let one process write a session, and open the store again to go on with it here",
+                f"session {session!r} has two writers, and record {found.n} is the other's: let one process write a "
+                f"session; {_REOPEN}",
                 len(own),
             )
         chain.head, chain.before = found.head, found.before
