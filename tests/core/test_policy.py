@@ -203,6 +203,15 @@ def test_payload_contracts_start_in_enforce_and_everything_else_in_the_default()
     assert Policy().mode("margin") is Mode.WARN
 
 
+def test_a_verifier_speaks_in_the_mode_of_the_detector_whose_code_it_settles() -> None:
+    said = Reading(detector="judge", version="1", code="d.x", score=1.0)
+    settled = Signal(said=said, level=Level.STRONG, status=Status.EXACT, acts=True)
+    observed = Policy(modes={"d": Mode.OBSERVE, "judge": Mode.ENFORCE})
+    assert decide(observed, settled, call=Effect.WRITE) == Decision(session="s", seq=4, about=4, signals=(settled,))
+    enforced = decide(Policy(modes={"d": Mode.ENFORCE, "judge": Mode.OBSERVE}), settled, call=Effect.WRITE)
+    assert (enforced.allowed, enforced.action, enforced.mode) == (False, Action.ELEVATED_REVIEW, Mode.ENFORCE)
+
+
 def test_a_mode_given_as_a_word_is_that_mode_and_no_word_is_a_mode_of_its_own() -> None:
     policy = Policy(modes={"d": "observe"}, default="enforce")  # type: ignore[dict-item, arg-type] # pyright: ignore[reportArgumentType] - as untyped callers do
     assert policy.mode("d") is Mode.OBSERVE

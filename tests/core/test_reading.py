@@ -115,6 +115,12 @@ def test_a_signal_is_called_by_the_code_of_its_reading_or_by_whose_failure_it_is
     assert Signal(said=Failure(detector="d", version="1", cause=Cause.ERROR)).code == "d.failure"
 
 
+def test_the_owner_of_a_signal_is_the_detector_whose_code_it_is_whoever_spoke() -> None:
+    assert Signal(said=some()).owner == "d"
+    assert Signal(said=some(detector="judge")).owner == "d"
+    assert Signal(said=Failure(detector="judge", version="1", cause=Cause.ERROR)).owner == "judge"
+
+
 @pytest.mark.parametrize(("level", "alarmed"), [(Level.CLEAR, False), (Level.NOTABLE, True), (Level.STRONG, True)])
 def test_a_signal_is_alarmed_from_notable_on(level: Level, alarmed: bool) -> None:  # noqa: FBT001 - a column
     assert Signal(said=some(), level=level).alarmed is alarmed

@@ -8,13 +8,13 @@ from collections.abc import Callable, Collection
 import anyio
 import pytest
 
-from theodolite.core.calibration import Band
+from theodolite.core.calibration import Band, Calibration, Dataset
 from theodolite.core.detector import Answer
 from theodolite.core.errors import EventError, ModelError
 from theodolite.core.event import Event, InquirySettled, ProbeRequested, ToolCallProposed, TurnEnded
 from theodolite.core.inquiry import Draw, Query, Reply, Role
-from theodolite.core.policy import Action, Decision
-from theodolite.core.reading import Cause, Failure, Reading
+from theodolite.core.policy import Action, Decision, Mode, Policy
+from theodolite.core.reading import Cause, Failure, Reading, Status
 from theodolite.core.redaction import Redacted
 from theodolite.core.store import verify
 from theodolite.core.window import Window
@@ -350,6 +350,30 @@ def test_a_verifier_for_a_code_without_a_band_harms_nothing() -> None:
     session = Monitor([AskingDetector()], verifiers=[verifier]).session("s-1")
     session.request_probe("r")
     assert len(session.drain_sync(drifted)) == 1
+
+
+def test_a_verifier_that_restricts_does_so_in_the_name_of_the_detector() -> None:
+    fitted = Calibration(
+        schema=1,
+        id="fitted",
+        status=Status.CALIBRATED,
+        alpha=0.05,
+        date="2026-11-29",
+        dataset=Dataset(name="test"),
+        versions={"scripted_verifier": "1"},
+        bands={"scripted.scripted": Band(alert=0.5, strong=0.9, width=0.1)},
+        agents=("a-1",),
+        models=("m-1",),
+    )
+    unsure = ScriptedDetector(script={TurnEnded: 0.5}, band=UNSURE)
+    judge = ScriptedVerifier(codes=frozenset({"scripted.scripted"}), verdict=1.0)
+    policy = Policy(modes={"scripted": Mode.ENFORCE, "scripted_verifier": Mode.OBSERVE})
+    session = Monitor([unsure], verifiers=[judge], policy=policy, calibration=fitted).session("s-1", agent="a-1")
+    session.observe(TurnEnded())
+    [restricting] = session.drain_sync(alike)
+    assert (restricting.action, restricting.mode) == (Action.RESTRICTED_MODE, Mode.ENFORCE)
+    assert session.restricted == {"scripted"}
+    assert not session.observe(ToolCallProposed(tool="send_money", arguments={})).allowed
 
 
 class Marking:

@@ -72,9 +72,9 @@ def test_an_id_with_a_lone_surrogate_is_spelled_out_and_can_be_kept() -> None:
             "two detectors or verifiers are called both",
         ),
         (
-            [QuietDetector(bands={"x.y": Band(alert=0.5)})],
+            [QuietDetector(bands={"margin.x": Band(alert=0.5)})],
             [],
-            r"the detector quiet may not say the code x\.y: it begins with its name",
+            r"the detector quiet may not say the code margin\.x: it begins with its name",
         ),
     ],
 )

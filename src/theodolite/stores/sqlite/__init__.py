@@ -49,9 +49,9 @@ class SQLiteStore:
     in its place in the chain, and is tried again: when somebody waits, after a StoreError, and every second. So a
     durable append that raises is to be left alone; an append that does not wait may be repeated.
 
-    Several processes may write to one file, but each session has one writer: the second is a StoreError to whoever
-    commits later, what he had not written is refused, and he is told again at `flush`. A head or registry that is not
-    as it was sealed is a StoreError too, so that no tampering is sealed over. `key` seals heads and the registry.
+    Several processes may write to one file, but each session has one writer: of two, the one who commits later gets a
+    StoreError, by `flush` at the latest, and what he had not written of that session is refused. So is a session, or a
+    new one, where the head or the registry is not as it was sealed: tampering is not sealed over. `key` seals both.
 
     `read` holds one snapshot of the file until it is exhausted or closed; it blocks nobody, but the WAL cannot shrink
     meanwhile. `erase` rewrites the whole file. Reads flush first.
