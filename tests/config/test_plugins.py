@@ -75,6 +75,27 @@ def test_a_plug_in_may_be_left_out_by_its_name(offer: Offer) -> None:
         names(Settings(detectors={"watcher": {"window": 3}}))
 
 
+def test_a_plug_in_takes_settings_of_its_own_strictly(offer: Offer) -> None:
+    source = """
+from msgspec import Struct
+from theodolite.testing.fakes import QuietDetector
+
+class Wanted(Struct, forbid_unknown_fields=True):
+    window: int = 8
+
+class Watcher(QuietDetector):
+    settings = Wanted
+
+    def __init__(self, wanted):
+        super().__init__(name="watcher", version=str(wanted.window))
+"""
+    offer("watching", source, ENTRY)
+    with wire(Settings(detectors={"watcher": {"window": 3}})) as instrument:
+        assert {detector.name: detector.version for detector in instrument.monitor.detectors}["watcher"] == "3"
+    with pytest.raises(ConfigError, match=r"'detectors\.watcher\.windw'; did you mean 'detectors\.watcher\.window'\?"):
+        wire(Settings(detectors={"watcher": {"windw": 3}}))
+
+
 def test_plug_ins_can_be_switched_off_by_setting_and_by_environment(
     offer: Offer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -87,7 +87,7 @@ def opened(monitor: Monitor) -> Session:
     return session
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(steps, st.integers(0, 14))
 def test_a_longer_stream_never_changes_an_earlier_decision(given_steps: list[Step], cut: int) -> None:
     whole = lived(opened(instrument()), given_steps)
@@ -95,7 +95,7 @@ def test_a_longer_stream_never_changes_an_earlier_decision(given_steps: list[Ste
     assert prefix == whole[:cut]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(steps)
 def test_decisions_are_numbered_in_order_and_each_is_about_an_event_that_came_before(given_steps: list[Step]) -> None:
     decisions = [decision for made in lived(opened(instrument()), given_steps) for decision in made]
@@ -112,7 +112,7 @@ def test_decisions_are_numbered_in_order_and_each_is_about_an_event_that_came_be
     assert cited == []
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(steps, st.integers(0, 14))
 def test_a_session_that_is_saved_and_restored_goes_on_as_if_nothing_had_happened(
     given_steps: list[Step], cut: int
@@ -150,7 +150,7 @@ def test_a_session_may_be_saved_and_restored_at_every_event(events: tuple[AnyHos
     assert verify(moved).intact
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.lists(host_events(), max_size=10))
 def test_a_saved_session_holds_every_event_byte_for_byte(events: list[AnyHostEvent]) -> None:
     session = opened(instrument())
@@ -162,7 +162,7 @@ def test_a_saved_session_holds_every_event_byte_for_byte(events: list[AnyHostEve
     assert len(held) == len(events) + 1
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(steps)
 def test_whatever_a_session_does_its_chain_is_intact_and_its_counts_add_up(given_steps: list[Step]) -> None:
     store = MemoryStore()

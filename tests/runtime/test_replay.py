@@ -32,7 +32,7 @@ from theodolite.core.reading import Cause, Failure
 from theodolite.readers.jsonl import EventLines
 from theodolite.runtime.monitor import Monitor
 from theodolite.runtime.recorder import Recorder
-from theodolite.runtime.replay import Sighting, replay
+from theodolite.runtime.replay import Sighting, goes_on, replay
 from theodolite.stores.memory import MemoryStore
 from theodolite.testing.fakes import AskingDetector, FakeClock, FullStore, ScriptedDetector
 from theodolite.testing.sessions import clean_session, hijacked_session, stamped
@@ -146,6 +146,24 @@ def test_sessions_may_be_interleaved_and_come_in_the_order_in_which_they_end() -
 def test_a_session_that_goes_on_after_its_end_is_seen_as_another() -> None:
     events = list(stamped([TurnEnded(), SessionEnded(), TurnEnded()]))
     assert [sum(sighting.coverage.events.values()) for sighting in sightings(events)] == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("ended", "item", "expected"),
+    [
+        (None, TurnEnded(session="a"), True),
+        ("a", TurnEnded(session="a"), False),
+        ("a", TurnEnded(session="b"), False),
+        ("a", SessionEnded(session="a"), True),
+        ("a", SessionEnded(session="b"), False),
+        ("a", Cleared(session="a", seq=7, operator="o", reason="r"), True),
+        ("a", Cleared(session="a", seq=0, operator="o", reason="r"), False),
+        ("a", Cleared(session="b", seq=7, operator="o", reason="r"), False),
+        ("a", Unreadable(file="f", line=1, reason="no"), True),
+    ],
+)
+def test_what_still_belongs_to_a_session_that_ended(ended: str | None, item: Recorded, expected: bool) -> None:  # noqa: FBT001 - a column
+    assert goes_on(ended, item) is expected
 
 
 def test_each_call_has_a_row_and_quiet_decisions_are_not_held() -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
 from operator import attrgetter
 from types import TracebackType
 from typing import Self
@@ -235,12 +236,17 @@ class Session:
             self._driven.append(inquiry)
             return inquiry
 
-    def _put_back(self, inquiry: Inquiry) -> None:
-        """Open an inquiry again that was driven and not settled."""
-        with self._lock:
-            if inquiry in self._driven:
-                self._driven.remove(inquiry)
-                self._open.insert(0, inquiry)
+    @contextmanager
+    def _driving(self, inquiry: Inquiry) -> Generator[list[InquirySettled], None, None]:
+        """Give a list for what the inquiry comes to; where it stays empty, the inquiry is open again afterwards."""
+        outcome: list[InquirySettled] = []
+        try:
+            yield outcome
+        finally:
+            with self._lock:
+                if not outcome and inquiry in self._driven:
+                    self._driven.remove(inquiry)
+                    self._open.insert(0, inquiry)
 
     def _settled(self, inquiry: Inquiry, settled: InquirySettled) -> tuple[Decision, ...]:
         """Take what an inquiry came to; nothing where it was abandoned meanwhile, because the session was closed."""
@@ -274,14 +280,10 @@ class Session:
 
         decisions: list[Decision] = []
         while (inquiry := self.next_inquiry(about, due=due)) is not None:
-            settled = None
-            try:
+            with self._driving(inquiry) as outcome:
                 await wait(inquiry.not_before - self._fleet.clock())
-                settled = await drive(self._consultation(inquiry), self._fleet.panel)
-            finally:
-                if settled is None:
-                    self._put_back(inquiry)
-            decisions.extend(self._settled(inquiry, settled))
+                outcome.append(await drive(self._consultation(inquiry), self._fleet.panel))
+            decisions.extend(self._settled(inquiry, outcome[0]))
         return tuple(decisions)
 
     def drain_sync(self, ask: Callable[[Query], Reply | Failure] | None = None) -> tuple[Decision, ...]:
@@ -292,13 +294,9 @@ class Session:
             return run(self.drain)
         decisions: list[Decision] = []
         while (inquiry := self.next_inquiry()) is not None:
-            settled = None
-            try:
-                settled = drive_sync(self._consultation(inquiry), ask)
-            finally:
-                if settled is None:
-                    self._put_back(inquiry)
-            decisions.extend(self._settled(inquiry, settled))
+            with self._driving(inquiry) as outcome:
+                outcome.append(drive_sync(self._consultation(inquiry), ask))
+            decisions.extend(self._settled(inquiry, outcome[0]))
         return tuple(decisions)
 
     def _consultation(self, inquiry: Inquiry) -> Consultation:
