@@ -196,8 +196,10 @@ def test_cycles_end() -> None:
 
 
 def test_a_value_that_stands_twice_is_no_cycle() -> None:
-    shared = {"x": [1]}
-    assert bent([shared, shared]) == ([shared, shared], ())
+    shared = {"x": [math.nan]}
+    kept, foreign = bent([shared, shared])
+    assert kept == [{"x": ["<NaN>"]}] * 2
+    assert [place.type for place in foreign] == ["NaN", "NaN"]
 
 
 @pytest.mark.parametrize("below", [dict[str, object], list[object]])

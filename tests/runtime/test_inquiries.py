@@ -7,12 +7,13 @@ from collections.abc import Callable, Collection
 
 import anyio
 import pytest
+from msgspec.structs import replace
 
 from theodolite.core.calibration import Band, Calibration, Dataset
 from theodolite.core.detector import Answer
 from theodolite.core.errors import EventError, ModelError
 from theodolite.core.event import Event, InquirySettled, ProbeRequested, ToolCallProposed, TurnEnded
-from theodolite.core.inquiry import Draw, Query, Reply, Role
+from theodolite.core.inquiry import Draw, Inquiry, Query, Reply, Role
 from theodolite.core.policy import Action, Decision, Mode, Policy
 from theodolite.core.reading import Cause, Failure, Reading, Status
 from theodolite.core.redaction import Redacted
@@ -25,6 +26,7 @@ from theodolite.stores.memory import MemoryStore
 from theodolite.testing.fakes import (
     AskingDetector,
     FakeClock,
+    Question,
     ScriptedDetector,
     ScriptedModel,
     ScriptedVerifier,
@@ -138,7 +140,9 @@ class Twice(AskingDetector):
     """Opens two inquiries at once, as a library of probes does."""
 
     def update(self, state: Tally, event: Event, window: Window) -> Answer:
-        return super().update(state, event, window) * 2
+        [opened] = super().update(state, event, window)
+        assert isinstance(opened, Inquiry)
+        return (opened, replace(opened, subject=Question(prompt="May a refund be paid at all?", seq=event.seq)))
 
 
 class Held:
@@ -177,7 +181,14 @@ def test_of_two_inquiries_about_one_event_each_is_settled_once() -> None:
 
     session = anyio.run(work)
     assert (session.waiting, session.due) == (1, True)
-    assert [decision.open for decision in session.drain_sync(alike)] == [0]
+    asked: list[str] = []
+
+    def answer(query: Query) -> Reply:
+        asked.append(query.prompt)
+        return alike(query)
+
+    assert [decision.open for decision in session.drain_sync(answer)] == [0]
+    assert set(asked) == {AskingDetector().prompt}
 
 
 def test_a_session_that_is_closed_under_a_drain_abandons_the_inquiry_and_the_drain_just_ends() -> None:
@@ -318,11 +329,12 @@ def test_an_ambiguous_signal_of_a_detector_opens_an_inquiry_of_the_verifier() ->
 def test_a_verifier_s_own_answer_is_not_put_to_a_verifier_again() -> None:
     unsure = ScriptedDetector(script={TurnEnded: 0.5})
     verifier = ScriptedVerifier(codes=frozenset({"scripted.scripted"}), verdict=0.5)
-    session = Monitor([unsure], verifiers=[verifier]).session("s-1")
+    model = ScriptedModel("no")
+    session = Monitor([unsure], verifiers=[verifier], panel=panel(model)).session("s-1")
     session.observe(TurnEnded())
-    [decision] = session.drain_sync(alike)
+    [decision] = session.drain_sync()
     assert decision.signals[0].ambiguous
-    assert session.waiting == 0
+    assert (session.waiting, len(model.asked)) == (0, 1)
 
 
 @pytest.mark.parametrize(
