@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from timing import Spread, row, spread
 
 from theodolite.core.detector import AnyDetector
-from theodolite.core.event import AnyHostEvent, GoalStated, Source, ToolCallProposed, ToolResultObserved, TurnEnded
+from theodolite.core.event import GoalStated, Source, ToolCallProposed, ToolResultObserved, TurnEnded
 from theodolite.detectors.trajectory.margin import MarginDetector
 from theodolite.detectors.trajectory.shadow_memory import ShadowMemoryDetector
 from theodolite.runtime.monitor import Monitor
@@ -70,18 +70,25 @@ def text(kilobytes: float, seed: int) -> str:
 
 
 def margin(rounds: int, reference: Spread) -> bool:
-    """Print what reading a result and judging a call cost with the margin on, by size of the result."""
+    """Print what reading a result and judging a call cost with the margin on, by size of the results.
+
+    Each event has the budget of its own text. The results share 5,000 words, and so do the calls.
+    """
     met = True
     for kilobytes in (0.1, 1.0, 10.0, 100.0):
         session = opened(margin=True)
-        events: list[AnyHostEvent] = []
-        for number in range(max(20, int(rounds / (1 + kilobytes)))):
-            events.append(ToolResultObserved(text=text(kilobytes, number), source=Source.TOOL))
-            events.append(ToolCallProposed(tool="send_email", arguments={**ARGUMENTS, "body": text(0.2, number)}))
-        figures = spread(session.observe, events)
-        budget = 500.0 + 100.0 * kilobytes
-        name = f"event with the margin, results of {kilobytes:g} kB, p99"
-        met &= row(name, figures.p99, "us", budget=budget, ratio=figures.p99 / reference.median)
+        body = text(0.2, 0)
+        read: list[float] = []
+        judged: list[float] = []
+        for number in range(max(300, int(rounds / (1 + kilobytes)))):
+            result = ToolResultObserved(text=text(kilobytes, number), source=Source.TOOL)
+            call = ToolCallProposed(tool="send_email", arguments={**ARGUMENTS, "body": text(0.2, number)})
+            read.append(spread(session.observe, [result], tidy=False).median)
+            judged.append(spread(session.observe, [call], tidy=False).median)
+        for name, times, size in (("result read", read, kilobytes), ("call judged", judged, len(body) / 1_000)):
+            p99 = sorted(times)[int(len(times) * 0.99)]
+            told = f"with the margin, results of {kilobytes:g} kB: {name}, p99"
+            met &= row(told, p99, "us", budget=500.0 + 100.0 * size, ratio=p99 / reference.median)
     return met
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from typing import get_args
 
 import msgspec
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw, Struct
 
+from theodolite.core import redaction
 from theodolite.core.arguments import is_mapping, is_sequence
 from theodolite.core.event import (
     AnyEvent,
@@ -75,7 +77,7 @@ PLANTED: list[AnyEvent] = [
     ModelCalled(model=SECRET),
     SystemPromptSet(prompt_hash=SECRET),
     HandedOff(to=SECRET, child=SECRET),
-    Cleared(operator=SECRET, reason=SECRET),
+    Cleared(operator="ops-7", reason=SECRET),
     InquirySettled(
         asker=SECRET,
         about=0,
@@ -108,11 +110,17 @@ def test_a_secret_in_any_field_of_an_event_is_gone(event: AnyEvent) -> None:
 def test_every_text_of_an_event_but_identifiers_has_passed_the_redactor(event: AnyEvent) -> None:
     redactor = RecordingRedactor(Forgetful())
     kept = msgspec.json.decode(redact_event(event, redactor), type=dict[str, object])
-    plain = ("event", "session", "agent", "seq", "at", "turn", "channel", "source", "role", "error")
+    plain = redaction._PLAIN_FIELDS
     passed = {str(Forgetful().text(text)) for text in redactor.texts}
     free = {key: value for key, value in kept.items() if key not in plain}
     names = set(free)
     assert all(word in passed or word in names or " [CUT: " in word for word in words(free))
+
+
+def test_every_field_of_every_event_is_kept_plain_or_scrubbed_and_no_other_field_is_kept() -> None:
+    for kind in get_args(AnyEvent):
+        assert set(kind.__struct_fields__) <= redaction._PLAIN_FIELDS | redaction._SCRUBBED_FIELDS | {"event"}
+    assert redaction._Scrubber(Forgetful(), (), ()).field("fresh", "word") == "[REDACTED:UNKNOWN_FIELD]"
 
 
 @given(events())

@@ -55,7 +55,8 @@ def pointer(path: str, key: str | int) -> str:
 def freeze(arguments: Mapping[str, object]) -> tuple[Raw, tuple[Foreign, ...]]:
     """Return the JSON of a mapping and the places where it had to be bent to become JSON.
 
-    Never raises for a mapping, and never holds or changes it. Foreign values are replaced by their type name in angle
+    Never holds or changes the mapping, and raises nothing for it unless its own code raises something of its own kind.
+    Foreign values are replaced by their type name in angle
     brackets, keys become text; at most 16 places are listed. Linear in the size of the value. Raises EventError for
     what is no mapping.
 

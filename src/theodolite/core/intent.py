@@ -67,7 +67,10 @@ class Margin(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Call(Struct, frozen=True, kw_only=True, gc=False):
-    """What was folded about the call under judgment. A part that no detector needs is None."""
+    """What was folded about the call under judgment. A part that no detector needs is None.
+
+    `text` is its beginning, at most 256 characters: the tool and its argument values in order.
+    """
 
     seq: int
     text: str

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Iterable, Iterator
 from enum import StrEnum
 from typing import NewType, Protocol, TypeVar
 
@@ -14,7 +15,7 @@ from theodolite.core.arguments import is_mapping, is_sequence
 from theodolite.core.event import Event, encode_event
 from theodolite.core.reading import Evidence, Fact, Failure, Reading
 
-__all__ = ("DenyAll", "Profile", "Redacted", "Redactor", "redact", "redact_event")
+__all__ = ("CategoricalOnly", "DenyAll", "Profile", "Redacted", "Redactor", "redact", "redact_event")
 
 # A quotation in evidence is there to be recognized, not read whole. Scrubbed first, cut then: a secret that is cut in
 # two would no longer be known as one.
@@ -82,37 +83,86 @@ class DenyAll:
         return Redacted("[REDACTED:UNKNOWN_FIELD]")
 
 
-# Fields of events that hold no words of the session's: identifiers, counts, and members of closed lists.
-_PLAIN_FIELDS = frozenset({"event", "session", "agent", "seq", "at", "turn", "channel", "source", "role", "error"})
+class CategoricalOnly:
+    """A redactor without free text, whatever the one inside would let pass; categorical fields are the inner one's.
+
+    >>> CategoricalOnly(DenyAll()).text("anything")
+    '[REDACTED:TEXT]'
+    """
+
+    def __init__(self, inner: Redactor) -> None:
+        self._inner = inner
+        self.name = inner.name
+        self.version = inner.version
+
+    def text(self, value: str, secrets: Collection[str] = ()) -> Redacted:
+        """Return a placeholder for any text that is not empty."""
+        return DenyAll().text(value, secrets)
+
+    def field(self, name: str, value: str) -> Redacted:
+        """Return what the inner redactor makes of a categorical value."""
+        return self._inner.field(name, value)
+
+
+# Fields of events by what they hold; a field that stands in neither is not kept. Plain: identifiers, counts, members
+# of closed lists, and the operator, who answers for what he did. Scrubbed: words, or what may hold some.
+_PLAIN_FIELDS = frozenset(
+    {"event", "session", "agent", "seq", "at", "turn", "channel", "source", "role", "error", "operator"}
+    | {"length", "temperature", "top_p", "input_tokens", "output_tokens", "before", "after"}
+    | {"about", "exchanges", "checked", "verdict"}
+)
+_SCRUBBED_FIELDS = frozenset(
+    {
+        "text",
+        "tool",
+        "tools",
+        "arguments",
+        "call",
+        "foreign",
+        "model",
+        "to",
+        "child",
+        "reason",
+        "contract",
+        "prompt_hash",
+    }
+    | {"asker", "said", "first", "canaries", "usage"}
+)
+_PLACEHOLDER = re.compile(r"\[REDACTED:[A-Z0-9_]+\]|\N{HORIZONTAL ELLIPSIS}$| \[CUT: [0-9]+ characters\]")
+# A shorter piece of text stands in too many places to be told from chance, and is no key.
+_TELLING = 8
+# Places of one piece that are looked at. One is what a detector means; more come from repetitive text.
+_OCCURRENCES = 8
 
 _S = TypeVar("_S", Reading, Failure, Reading | Failure)
 
 
-def redact(said: _S, redactor: Redactor, secrets: Collection[str] = ()) -> _S:
+def redact(said: _S, redactor: Redactor, secrets: Collection[str] = (), *, around: Iterable[Event] = ()) -> _S:
     """Return a reading or failure with every free text and every categorical word passed through the redactor.
 
-    Session does this once to each answer, before it is graded; nothing unredacted gets further.
+    Session does this once to each answer; nothing unredacted gets further. `around` are the events it may quote: what
+    stands in one of them is shown only where the text around it, scrubbed as a whole, still holds it. A line of a
+    private key does not look like one; the key does.
     """
     if isinstance(said, Failure):
-        return replace(said, detail=_quote(said.detail, redactor, secrets)) if said.detail else said
+        scrub = _Scrubber(redactor, secrets, ())
+        return replace(said, detail=scrub.quote(said.detail)) if said.detail else said
     if not (said.evidence or said.facts or said.models):
         return said
+    scrub = _Scrubber(redactor, secrets, around)
     return replace(
         said,
-        evidence=tuple([_evidence(item, redactor, secrets) for item in said.evidence]),
+        evidence=tuple([_evidence(item, scrub) for item in said.evidence]),
         facts=tuple([_fact(item, redactor) for item in said.facts]),
         models=tuple([redactor.text(model, secrets) for model in said.models]),
     )
 
 
-def _evidence(item: Evidence, redactor: Redactor, secrets: Collection[str]) -> Evidence:
+def _evidence(item: Evidence, scrub: _Scrubber) -> Evidence:
     if not (item.path or item.expected or item.observed):
         return item
     return replace(
-        item,
-        path=_quote(item.path, redactor, secrets),
-        expected=_quote(item.expected, redactor, secrets),
-        observed=_quote(item.observed, redactor, secrets),
+        item, path=scrub.quote(item.path), expected=scrub.quote(item.expected), observed=scrub.quote(item.observed)
     )
 
 
@@ -122,44 +172,91 @@ def _fact(item: Fact, redactor: Redactor) -> Fact:
     return Fact(item.name, redactor.field(item.name, item.value))
 
 
-def _quote(text: str, redactor: Redactor, secrets: Collection[str]) -> str:
-    passed = _beginning(text, redactor, secrets)
-    return passed if len(passed) <= QUOTE else passed[: QUOTE - 1] + "\N{HORIZONTAL ELLIPSIS}"
+def redact_event(
+    event: Event, redactor: Redactor, secrets: Collection[str] = (), *, around: Iterable[Event] = ()
+) -> Raw:
+    """Return an event as JSON that may be kept: every text in it scrubbed, long ones cut, values of arguments too.
 
-
-def redact_event(event: Event, redactor: Redactor, secrets: Collection[str] = ()) -> Raw:
-    """Return an event as JSON that may be kept: every text in it scrubbed, long ones cut, values of arguments too."""
+    `around` are other events of the session, as for `redact`: a value that a call took from one of them is kept only
+    where it may be kept there.
+    """
+    scrub = _Scrubber(redactor, secrets, [other for other in around if other.seq != event.seq])
     plain = msgspec.json.decode(encode_event(event), type=dict[str, object])
-    return Raw(msgspec.json.encode({key: _passed(key, value, redactor, secrets) for key, value in plain.items()}))
+    return Raw(msgspec.json.encode({key: scrub.field(key, value) for key, value in plain.items()}))
 
 
-def _passed(key: str, value: object, redactor: Redactor, secrets: Collection[str]) -> object:
-    if key in _PLAIN_FIELDS:
+class _Scrubber:
+    """A redactor at work on one answer or event, among the texts that this may quote."""
+
+    def __init__(self, redactor: Redactor, secrets: Collection[str], around: Iterable[Event]) -> None:
+        self._redactor = redactor
+        self._secrets = secrets
+        self._around = around
+
+    def field(self, name: str, value: object) -> object:
+        """Return a field of an event as it may be kept."""
+        if name in _PLAIN_FIELDS:
+            return value
+        return self.value(value) if name in _SCRUBBED_FIELDS else DenyAll().field(name, "")
+
+    def value(self, value: object) -> object:
+        """Return a value of JSON with every text in it scrubbed."""
+        if isinstance(value, str):
+            return self.text(value)
+        if is_mapping(value):
+            return {self.text(str(name)): self.value(item) for name, item in value.items()}
+        if is_sequence(value):
+            return [self.value(item) for item in value]
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            # A card or account number may come as a number.
+            return value if self._pass(str(value)) == str(value) else "[REDACTED:NUMBER]"
         return value
-    if isinstance(value, str):
-        return _beginning(value, redactor, secrets)
-    if is_mapping(value):
-        return {
-            _beginning(str(name), redactor, secrets): _passed("", item, redactor, secrets)
-            for name, item in value.items()
-        }
-    if is_sequence(value):
-        return [_passed("", item, redactor, secrets) for item in value]
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        # A card or account number may come as a number.
-        return value if redactor.text(str(value), secrets) == str(value) else "[REDACTED:NUMBER]"
-    return value
+
+    def quote(self, text: str) -> str:
+        """Return a text scrubbed, and cut to the length of a quotation."""
+        passed = self.text(text)
+        return passed if len(passed) <= QUOTE else passed[: QUOTE - 1] + "\N{HORIZONTAL ELLIPSIS}"
+
+    def text(self, text: str) -> str:
+        """Return a text scrubbed, a long one cut; no secret is cut in two, and no part of one is shown."""
+        passed = self._beginning(text)
+        if len(text) < _TELLING or all(_survives(passed, self._pass(whole)) for whole in self._wholes(text)):
+            return passed
+        return DenyAll().text(text)
+
+    def _pass(self, text: str) -> str:
+        return self._redactor.text(text, self._secrets)
+
+    def _beginning(self, text: str) -> str:
+        if len(text) <= EVENT_TEXT:
+            return self._pass(text)
+        # A secret that lies across the cut looks like one only with its end: what is kept is what the text scrubbed up
+        # to the cut and the text scrubbed beyond it begin with alike.
+        short = self._pass(text[:EVENT_TEXT])
+        longer = self._pass(text[: EVENT_TEXT + BEYOND])
+        return f"{short[: _alike(short, longer)]} [CUT: {len(text)} characters]"
+
+    def _wholes(self, piece: str) -> Iterator[str]:
+        """Yield the text around each place that a piece of text may come from."""
+        for event in self._around:
+            text = getattr(event, "text", "")
+            at = text.find(piece) if isinstance(text, str) else -1
+            for _ in range(_OCCURRENCES):
+                if at < 0:
+                    break
+                yield text[max(0, at - BEYOND) : at + len(piece) + BEYOND]
+                at = text.find(piece, at + len(piece))
 
 
-def _beginning(text: str, redactor: Redactor, secrets: Collection[str]) -> str:
-    """Return a text scrubbed, a long one cut; no secret is cut in two."""
-    if len(text) <= EVENT_TEXT:
-        return redactor.text(text, secrets)
-    # A secret that lies across the cut looks like one only with its end: what is kept is what the text scrubbed up to
-    # the cut and the text scrubbed beyond it begin with alike.
-    short = redactor.text(text[:EVENT_TEXT], secrets)
-    longer = redactor.text(text[: EVENT_TEXT + BEYOND], secrets)
-    return f"{short[: _alike(short, longer)]} [CUT: {len(text)} characters]"
+def _survives(piece: str, whole: str) -> bool:
+    """Whether all that a scrubbed piece shows stands in the scrubbed text around it, in that order."""
+    at = 0
+    for shown in _PLACEHOLDER.split(piece):
+        at = whole.find(shown, at)
+        if at < 0:
+            return False
+        at += len(shown)
+    return True
 
 
 def _alike(one: str, other: str) -> int:

@@ -21,12 +21,16 @@ class Window(Struct, kw_only=True):
 
     `size` and `room` bound memory. 64 events are eight rounds of eight events, the window of zeph's ShadowMemory; up to
     twice as many are held. 262,144 bytes of JSON are the text of about the largest context that models offered in 2025.
+    Over that the oldest events go, but for those of this turn and the one before, which a call is likely to rest on:
+    whoever pads a tool result shall not push it out of the evidence. They go beyond `most` bytes only.
     Raises ValueError when `size` is not positive.
     """
 
     size: int = 64
     room: int = 262_144
+    most: int = 33_554_432
     events: list[AnyEvent] = []
+    weights: list[int] = []
     first: int = 0
     held: int = 0
     call: Call | None = None
@@ -39,13 +43,19 @@ class Window(Struct, kw_only=True):
     def push(self, event: AnyEvent) -> None:
         """Add an event that follows the last one."""
         self.events.append(event)
-        self.held += weight(event)
-        while len(self.events) > 1 and (len(self.events) > 2 * self.size or self.held > self.room):
-            self._evict(max(1, len(self.events) - self.size) if len(self.events) > 2 * self.size else 1)
+        self.weights.append(weight(event))
+        self.held += self.weights[-1]
+        if len(self.events) > 2 * self.size:
+            self._evict(len(self.events) - self.size)
+        while len(self.events) > 1 and self.held > self.room and self._may_go(event.turn):
+            self._evict(1)
+
+    def _may_go(self, turn: int) -> bool:
+        return self.events[0].turn < turn - 1 or self.held > self.most
 
     def _evict(self, count: int) -> None:
-        self.held -= sum(map(weight, self.events[:count]))
-        del self.events[:count]
+        self.held -= sum(self.weights[:count])
+        del self.events[:count], self.weights[:count]
         self.first += count
 
     def find(self, seq: int) -> AnyEvent | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from itertools import islice
 
 from msgspec import UNSET, Struct
 
@@ -23,6 +24,12 @@ from theodolite.features.margin import explain
 from theodolite.features.provenance import origins
 
 __all__ = ("Folds",)
+
+# What is read of a call: the margin reads 64 values, the shortest; a detector that wants the text of a call reads its
+# beginning, as ShadowMemory does with 100 characters.
+_LEAVES = 512
+_FEW = 16
+_BEGINNING = 256
 
 
 class Folds(Struct, kw_only=True):
@@ -78,14 +85,16 @@ class Folds(Struct, kw_only=True):
             self.index.distrust(seq, text)
 
     def _call(self, event: ToolCallProposed, operator: Mapping[str, Effect]) -> Call:
-        given = event.values()
-        values = [] if given is UNSET else list(leaves(given))
-        texts = [text for _, text in values]
         intent = self.intents.of(event, operator)
+        given = event.values()
+        values = [] if given is UNSET else list(islice(leaves(given), _LEAVES if self.index is not None else _FEW))
+        text = " ".join([event.tool, *[text[:_BEGINNING] for _, text in values[:_FEW]]])[:_BEGINNING]
+        if self.index is None:
+            return Call(seq=event.seq, text=text, intent=intent)
         return Call(
             seq=event.seq,
-            text=" ".join([event.tool, *texts]),
+            text=text,
             intent=intent,
-            origins=None if self.index is None else origins(self.index, values),
-            margin=None if self.index is None else explain(self.index, event.tool, texts, intent),
+            origins=origins(self.index, values),
+            margin=explain(self.index, event.tool, [value for _, value in values], intent),
         )

@@ -168,7 +168,7 @@ class IntentFold(Struct, kw_only=True):
 
     def of(self, call: ToolCallProposed, operator: Mapping[str, Effect]) -> NormalizedIntent:
         """Return what a proposed call is; `operator` is the operator's map of tool names to effects."""
-        permission, effect = _by_name(call.tool)
+        permission, effect = _by_name(call.tool[:_NAME_LIMIT])
         known = operator.get(call.tool) or self.declared.get(call.tool)
         if known is Effect.WRITE and permission is Permission.READ:
             permission = Permission.WRITE

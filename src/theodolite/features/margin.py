@@ -14,7 +14,8 @@ user who asks the agent to do what a document says looks like a hijack. The limi
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from operator import itemgetter
 
 from msgspec import Struct
 
@@ -36,6 +37,10 @@ _HALF = 2.0  # evidence that takes the score half of the way from 0.5 to 1; only
 _VALUES = 64
 _VALUE = 4096
 _CALL_WORDS = 512
+# Sentences that one call may touch: the words that stand in many of them are left out first. They say least, and who
+# repeats a word a thousand times would otherwise set the price of each later call. Among 4,955 calls of the same
+# sessions one touched 2,009, 99 in 100 at most 198.
+_VISITS = 2048
 # Beyond this many characters a value is a text, whatever its shape.
 _LONGEST_NAME = 256
 
@@ -50,9 +55,9 @@ class _Part(Struct, frozen=True, gc=False):
 def explain(index: WordIndex, tool: str, values: Sequence[str], intent: NormalizedIntent | None = None) -> Margin:
     """Return how a call is explained by what is known so far; without an intent it counts as a write.
 
-    The 64 shortest values are read, of each 4,096 characters, up to 512 words in all. Costs those words times the
-    sentences that hold them. Sequence: `explain` comes before the results of its call, whose echo it tells the index to
-    expect.
+    The 64 shortest values are read, of each 4,096 characters, up to 512 words in all; the commonest words are left out
+    where the call would touch over 2,048 sentences. Sequence: `explain` comes before the results of its call, whose
+    echo it tells the index to expect.
 
     >>> index = WordIndex()
     >>> index.trust("Summarize my inbox.")
@@ -65,15 +70,18 @@ def explain(index: WordIndex, tool: str, values: Sequence[str], intent: Normaliz
     fetches = intent is not None and _fetches(intent)
     # A fetched text is no echo.
     index.expect_echo(() if fetches else [part.words for part in parts])
+    rarity = _rarities(index, parts)
     goal, total = 0.0, 0.0
     found: dict[int, float] = {}
     for part in parts:
-        rarities = {word: _rarity(index, word) for word in part.words}
-        whole = sum(rarities.values())
+        words = [word for word in part.words if word in rarity]
+        whole = sum([rarity[word] for word in words])
+        if not words:
+            continue
         mass = part.weight * math.sqrt(whole)
         total += mass
-        goal += mass * _share(sum(r for word, r in rarities.items() if word in index.goal), whole)
-        for number, held in _held(index, rarities).items():
+        goal += mass * _share(sum([rarity[word] for word in words if word in index.goal]), whole)
+        for number, held in _held(index, words, rarity).items():
             found[number] = found.get(number, 0.0) + mass * _share(held, whole)
     best, untrusted = _best(index, found)
     evidence = (untrusted - goal) * (_FETCH if fetches and untrusted > goal else 1.0)
@@ -87,17 +95,35 @@ def explain(index: WordIndex, tool: str, values: Sequence[str], intent: Normaliz
     )
 
 
-def _rarity(index: WordIndex, word: str) -> float:
-    """Return 1 for a word that no sentence holds, near 0 for one in all: the IDF of this session, as a share."""
+def _rarities(index: WordIndex, parts: Sequence[_Part]) -> dict[str, float]:
+    """Return how rare each word of a call is: 1 where no sentence holds it, near 0 where all do.
+
+    The IDF of this session, as a share. The commonest words are left out where all of them together stand in too many
+    sentences.
+    """
+    counts = {word: index.count(word) for part in parts for word in part.words}
+    if sum(counts.values()) > _VISITS:
+        counts = dict(_affordable(counts))
     known = len(index) + 2
-    return math.log(known / (index.count(word) + 1)) / math.log(known)
+    most = math.log(known)
+    return {word: math.log(known / (count + 1)) / most for word, count in counts.items()}
 
 
-def _held(index: WordIndex, rarities: dict[str, float]) -> dict[int, float]:
+def _affordable(counts: dict[str, int]) -> Iterator[tuple[str, int]]:
+    room = _VISITS
+    for word, count in sorted(counts.items(), key=itemgetter(1)):
+        room -= count
+        if room < 0:
+            return
+        yield word, count
+
+
+def _held(index: WordIndex, words: Sequence[str], rarity: dict[str, float]) -> dict[int, float]:
     held: dict[int, float] = {}
-    for word, rarity in rarities.items():
+    for word in words:
+        rare = rarity[word]
         for number in index.held(word):
-            held[number] = held.get(number, 0.0) + rarity
+            held[number] = held.get(number, 0.0) + rare
     return held
 
 

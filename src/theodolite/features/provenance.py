@@ -17,12 +17,14 @@ __all__ = ("origins",)
 # Values beyond these bounds are texts that the model wrote; no recorded call that we have read has over 8 values.
 _VALUES = 64
 _VALUE = 4096
+# Sentences that one value may touch: its rarest words decide, and mostly the first of them.
+_VISITS = 256
 
 
 def origins(index: WordIndex, values: Iterable[tuple[str, str]]) -> tuple[ArgumentOrigin, ...]:
     """Return the origin of each (JSON Pointer, text) of a call, in order; of the first 64.
 
-    Costs the words of the call times the sentences that hold them.
+    Each value costs the sentences that hold its rarest words, up to 256 of them beyond the first word's.
 
     >>> index = WordIndex()
     >>> index.trust("Pay Anna.")
@@ -38,11 +40,13 @@ def _origin(index: WordIndex, path: str, text: str) -> ArgumentOrigin:
     if words and all(word in index.goal for word in words):
         return ArgumentOrigin(path=path, origin=Origin.USER)
     common: set[int] | None = None
-    for word in words:
+    visits = 0
+    for word in sorted(words, key=index.count):
+        visits += index.count(word)
+        if common is not None and (not common or visits > _VISITS):
+            break
         seqs = {index.sentence(number).seq for number in index.held(word)}
         common = seqs if common is None else common & seqs
-        if not common:
-            break
     if not common:
         return ArgumentOrigin(path=path, origin=Origin.MODEL)
     return ArgumentOrigin(path=path, origin=Origin.TOOL_RESULT, seq=min(common))

@@ -75,7 +75,7 @@ class Ledger(Struct, kw_only=True):
         event = window.find(seq)
         if event is None or seq in self.cited or fleet.store is None:
             return
-        payload = redact_event(event, fleet.redactor, secrets)
+        payload = redact_event(event, fleet.redactor, secrets, around=window.events)
         fleet.store.append(Entry(session=event.session, at=event.at, kind=Kind.EVENT, payload=payload))
         self.cited = [kept for kept in self.cited if kept >= window.first]
         self.cited.append(seq)
