@@ -38,6 +38,7 @@ __all__ = (
     "InquirySettled",
     "MessageObserved",
     "ModelCalled",
+    "ModelUsage",
     "OwnEvent",
     "ProbeRequested",
     "SessionEnded",
@@ -162,9 +163,13 @@ class ToolsDeclared(HostEvent, frozen=True, kw_only=True, tag=True, gc=False):
 
 
 class GoalStated(HostEvent, frozen=True, kw_only=True, tag=True, gc=False):
-    """What the user asked for. A later one replaces it; later user messages may amend it."""
+    """What the user asked for. Later ones, and later messages of the user, amend it.
+
+    It comes from the user unless `source` says otherwise; from an untrusted source it is no goal.
+    """
 
     text: str
+    source: Source = Source.USER
 
 
 class MessageObserved(HostEvent, frozen=True, kw_only=True, tag=True, gc=False):
@@ -260,11 +265,20 @@ class ProbeRequested(OwnEvent, frozen=True, kw_only=True, tag=True, gc=False):
     reason: str
 
 
+class ModelUsage(Struct, frozen=True, kw_only=True, gc=False):
+    """What one model used, in tokens."""
+
+    model: str
+    input_tokens: int
+    output_tokens: int
+
+
 class InquirySettled(OwnEvent, frozen=True, kw_only=True, tag=True, gc=False):
     """An inquiry came to its end, whatever that is.
 
     `about` is the seq of the event that opened it; `first` is what a verifier was asked to look at; `exchanges`
-    counts the queries that were answered; `canaries` are the tokens that were planted in them.
+    counts the queries that were answered; `canaries` are the tokens that were planted in them; `usage` is what each
+    model used for its answers, by the model's name.
     """
 
     asker: str
@@ -273,6 +287,7 @@ class InquirySettled(OwnEvent, frozen=True, kw_only=True, tag=True, gc=False):
     first: Reading | None = None
     exchanges: int = 0
     canaries: tuple[str, ...] = ()
+    usage: tuple[ModelUsage, ...] = ()
 
 
 class CanaryVerdict(StrEnum):

@@ -63,8 +63,9 @@ class Folds(Struct, kw_only=True):
             if event.text is not UNSET:
                 self._returned(event.seq, str(event.text), trusted=event.source.trusted)
         elif isinstance(event, GoalStated):
-            self.goal = True
-            self._said(event.text)
+            if event.source.trusted:
+                self.goal = True
+                self._said(event.text)
         elif isinstance(event, MessageObserved):
             if event.role == "user" and event.source.trusted and event.text is not UNSET:
                 self._said(str(event.text))
