@@ -1,4 +1,4 @@
-"""Theodolite tells whether an LLM agent has drifted, and whether the monitors that watch it are still connected.
+"""Theodolite finds tool calls of LLM agents that injected text explains better than the user's goal does.
 
     monitor = theodolite.load("theodolite.toml")
     with monitor.session("s-42") as session:

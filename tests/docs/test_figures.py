@@ -13,6 +13,8 @@ ROOT = Path(__file__).parents[2]
 DATA = ROOT.parent / "shared" / "data" / "agentdojo"
 ROWS = {
     "attack succeeded": "attacked_succeeded",
+    "attack read, not followed": "attacked_resisted",
+    "attack planted, never read": "attacked_unseen",
     "clean": "clean",
     "clean, the user asks for what elsewhere is the attack": "clean_direct",
 }
@@ -27,7 +29,7 @@ def test_the_readme_states_what_the_benchmark_prints() -> None:
     ).stdout
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     for row, kind in ROWS.items():
-        found = re.search(rf"{kind} +alarms +\d+ of +(\d+) = +([\d.]+)% .*\[([\d.]+)%, ([\d.]+)%\]", printed)
+        found = re.search(rf"{kind} +alarms +(\d+) of +(\d+) = +([\d.]+)% .*\[([\d.]+)%, ([\d.]+)%\]", printed)
         assert found, printed
-        total, rate, low, high = (figure.removesuffix(".0") for figure in found.groups())
-        assert f"| {row} | {total} | {rate} % [{low}, {high}] |" in readme
+        alarmed, total, rate, low, high = found.groups()
+        assert f"| {row} | {alarmed} of {total} | {rate} % | [{low}, {high}] |" in readme

@@ -1,6 +1,7 @@
 """Every page says what is true: its code blocks run, its links lead somewhere, and it can be reached.
 
-A block runs in a copy of the tree, after the blocks above it on its page. What happens depends on its language:
+A block runs in a copy of the tree, without what git ignores, after the blocks above it on its page and in the folder
+that they changed into. What happens depends on its language:
 
 - `bash` runs as a script; `console` runs each line after `$ ` and compares what it prints (`...` stands for anything);
 - `python` and `pycon` run in one interpreter per page, `pycon` as a doctest;
@@ -80,6 +81,13 @@ def _blocks(page: str) -> Iterator[Block]:
         yield Block(page, line, found["language"], text, found["note"] or "")
 
 
+def _files() -> list[str]:
+    """Return the files of the project: those that git has or would take, without the tests."""
+    command = ("git", "ls-files", "--cached", "--others", "--exclude-standard", "-z")
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
+    return [name for name in listed if not name.startswith("tests/") and (ROOT / name).is_file()]
+
+
 PYTHON = """
 import doctest, json, sys, traceback
 names = {"__name__": "__main__"}
@@ -108,8 +116,10 @@ class Desk:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "theodolite"
-        ignored = shutil.ignore_patterns(".*", "__pycache__", "tests")
-        shutil.copytree(ROOT, self.folder, ignore=ignored)
+        for name in _files():
+            (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, self.folder / name)
+        self.left = folder / "left"
         # The interpreter of this test comes first, with the commands beside it; colors and widths are fixed.
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
         self.environment = {**os.environ, "PATH": path, "NO_COLOR": "1", "COLUMNS": "120", "PYTHONWARNINGS": "error"}
@@ -136,9 +146,9 @@ class Desk:
 
     def _shell(self, block: Block, script: str) -> str:
         done = subprocess.run(
-            ["bash", "-euo", "pipefail", "-c", script],  # noqa: S607 - what a reader has
+            ["bash", "-euo", "pipefail", "-c", f"trap 'pwd > \"$LEFT\"' EXIT\n{script}"],  # noqa: S607 - what a reader has
             cwd=self.folder,
-            env=self.environment,
+            env={**self.environment, "LEFT": str(self.left)},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -149,6 +159,7 @@ class Desk:
         assert done.returncode == block.exits, (
             f"{block.place}: exit {done.returncode}, not {block.exits}\n{done.stdout}"
         )
+        self.folder = Path(self.left.read_text(encoding="utf-8").strip())
         return done.stdout
 
     def _console(self, block: Block) -> None:

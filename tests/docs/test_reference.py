@@ -17,7 +17,6 @@ from theodolite.core.calibration import Band, Calibration
 from theodolite.core.event import HOST_EVENTS, AnyEvent, Event
 from theodolite.core.reading import Status
 from theodolite.core.store import Head, Record, Registry
-from theodolite.detectors.trajectory.shadow_memory import ShadowMemoryConfig
 from theodolite.reports.document import Document
 
 PAGES = Path(__file__).parents[2] / "docs" / "reference"
@@ -38,7 +37,9 @@ def _unnamed(names: set[str], page: str) -> list[str]:
 
 def test_the_configuration_page_names_every_key() -> None:
     page = _page("configuration")
-    for kind in (Settings, PolicySettings, StoreSettings, ShadowMemoryConfig):
+    with theodolite.load() as monitor:
+        own = [getattr(detector, "settings", None) for detector in monitor.detectors]
+    for kind in (Settings, PolicySettings, StoreSettings, *[kind for kind in own if kind is not None]):
         keys = _fields(kind) - {"folder"}
         missing = [key for key in keys if f"{key} =" not in page and f".{key}]" not in page and f"[{key}" not in page]
         assert not missing, (kind.__name__, missing)

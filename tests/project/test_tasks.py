@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -40,3 +42,61 @@ def test_the_readme_and_continuous_integration_run_the_same_test_command() -> No
     readme = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
     assert TEST_COMMAND in readme
     assert TEST_COMMAND in (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
+
+
+# The tasks of a copy in another folder, with the packages that these tests run on.
+PREPARED = """
+import sys
+from pathlib import Path
+import dev
+
+class Prepared(dev.Environment):
+    def stands(self, requirements):
+        return True
+
+dev.{verb}(Prepared(Path(sys.prefix)), sys.argv[1:])
+"""
+
+
+def _copied(folder: Path, verb: str, *arguments: str, cwd: Path) -> str:
+    shutil.copy(ROOT / "dev.py", folder)
+    return subprocess.run(
+        [sys.executable, "-c", PREPARED.format(verb=verb), *arguments],
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": str(folder)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=True,
+        timeout=60,
+    ).stdout
+
+
+def test_benchmarks_that_had_nothing_to_measure_do_not_count_as_kept(tmp_path: Path) -> None:
+    scripts = {
+        "absent": "print('skipped: no data')",
+        "fast": "print('1 us: it skipped: nothing')",
+        "slow": "raise SystemExit(1)",
+    }
+    (tmp_path / "benchmarks").mkdir()
+    for name, text in scripts.items():
+        (tmp_path / "benchmarks" / f"{name}.py").write_text(f"if __name__ == '__main__':\n    {text}\n")
+    said = _copied(tmp_path, "bench", cwd=tmp_path).splitlines()
+    assert said[-1] == "Benchmarks: 1 kept their budgets (fast.py); 1 exceeded one (slow.py); 1 skipped (absent.py)"
+    assert "skipped: no data" in said
+
+
+def test_recordings_that_are_named_to_scan_lie_in_the_folder_of_the_caller(tmp_path: Path) -> None:
+    project, here = tmp_path / "project", tmp_path / "here"
+    project.mkdir()
+    here.mkdir()
+    shutil.copy(ROOT / "examples" / "sessions" / "refund-clean.jsonl", here / "mine.jsonl")
+    said = _copied(project, "scan", "mine.jsonl", cwd=here)
+    assert "Exit status 0" in said
+    assert "1 session," in said
+
+
+def test_setup_names_the_folder_that_it_prepared(tmp_path: Path) -> None:
+    said = _copied(tmp_path, "setup", cwd=Path(sys.prefix).parent)
+    script = "activate" if os.name == "nt" else "bin/activate"
+    assert said.rstrip().endswith(f"{Path(sys.prefix).name}/{script}")
