@@ -108,7 +108,7 @@ def main() -> int:
     parser.add_argument("--short", action="store_true", help="measure once")
     options = parser.parse_args()
     if not options.data.is_file():
-        print(f"{options.data} is not here: nothing was measured")
+        print(f"skipped: no recorded sessions at {options.data}")
         return 0
     kinds, loads = read(options.data)
     made = msgspec.json.decode(scanned(options.data, "json")[0], type=Document)

@@ -10,7 +10,17 @@ import pytest
 from msgspec.structs import replace
 
 from theodolite.core.errors import StoreError
-from theodolite.core.store import Entry, Head, Record, Registry, seal_head, seal_record, seal_registry
+from theodolite.core.store import (
+    Entry,
+    Head,
+    Kind,
+    Record,
+    Registry,
+    seal_erasure,
+    seal_head,
+    seal_record,
+    seal_registry,
+)
 from theodolite.core.text import encodable
 from theodolite.testing.checks.law import name_of
 from theodolite.testing.checks.store import CHECKS, Opened, StoreFixture, check_store
@@ -52,10 +62,13 @@ class Honest:
         if written != self.chains.get(entry.session, [])[: len(written)]:
             raise StoreError("another store writes this session: open it again")
 
-    def seal(self, entry: Entry, chain: list[Record]) -> Record:
+    def salt(self) -> str:
         self.disk.salts += 1
+        return f"{self.disk.salts:032x}"
+
+    def seal(self, entry: Entry, chain: list[Record]) -> Record:
         previous = chain[-1].hash if chain else ""
-        return seal_record(entry, n=len(chain), previous=previous, salt=f"{self.disk.salts:032x}")
+        return seal_record(entry, n=len(chain), previous=previous, salt=self.salt())
 
     def write(self) -> None:
         self.disk.chains.update({session: list(chain) for session, chain in self.chains.items()})
@@ -99,7 +112,7 @@ class Honest:
 
     def registry(self) -> Registry | None:
         heads = list(self.heads())
-        return seal_registry(count=len(heads), link=heads[-1].link, key=self.key()) if heads else None
+        return seal_registry(count=len(heads), link=heads[-1].link if heads else "", key=self.key())
 
     def flush(self) -> None:
         with self.lock:
@@ -108,11 +121,19 @@ class Honest:
     def erase(self, session: str) -> int:
         with self.lock:
             chain = self.chains.get(session, [])
-            full = [record.n for record in chain if record.payload is not None]
+            full = [record.n for record in chain if record.payload is not None and record.kind is not Kind.ERASURE]
             for n in full:
                 chain[n] = self.without_payload(chain[n])
+            if full:
+                self.tell(len(full), chain)
             self.write()
             return len(full)
+
+    def tell(self, payloads: int, chain: list[Record]) -> None:
+        last = chain[-1]
+        chain.append(
+            seal_erasure(last.session, at=9.0, payloads=payloads, n=last.n + 1, previous=last.hash, salt=self.salt())
+        )
 
     def without_payload(self, record: Record) -> Record:
         return replace(record, payload=None, salt=None)
@@ -161,6 +182,13 @@ class Headless(Honest):
 
     def head(self, session: str) -> Head | None:
         return super().head(session) or next(self.heads(), None)
+
+
+class Unborn(Honest):
+    """Has no registry before it has a session."""
+
+    def registry(self) -> Registry | None:
+        return super().registry() if self.chains else None
 
 
 class Sorting(Honest):
@@ -221,6 +249,27 @@ class Hiding(Honest):
 
     def without_payload(self, record: Record) -> Record:
         return replace(record, payload=None)
+
+
+class Silent(Honest):
+    """Takes payloads and says nothing of it."""
+
+    def tell(self, payloads: int, chain: list[Record]) -> None:
+        pass
+
+
+class Boasting(Honest):
+    """Says that it took more than it did."""
+
+    def tell(self, payloads: int, chain: list[Record]) -> None:
+        super().tell(payloads + 1, chain)
+
+
+class Believing(Honest):
+    """Takes it from anybody that something was erased."""
+
+    def seal(self, entry: Entry, chain: list[Record]) -> Record:
+        return super().seal(replace(entry, kind=Kind.EVENT) if entry.kind is Kind.ERASURE else entry, chain)
 
 
 class Racing(Honest):
@@ -287,12 +336,6 @@ class Forking(Honest):
 class Erasing(Forking):
     """Forgets to write that it erased."""
 
-    def erase(self, session: str) -> int:
-        chain = self.chains.get(session, [])
-        for place, record in enumerate(chain):
-            chain[place] = self.without_payload(record)
-        return len(chain)
-
     def write(self) -> None:
         for session, chain in self.chains.items():
             written = self.disk.chains.setdefault(session, [])
@@ -312,12 +355,21 @@ MUTANTS: dict[str, dict[str, StoreFixture]] = {
     "salts": {"one salt": _on(Unsalted)},
     "keeps": {"by time": _on(Mixing)},
     "finds": {"since is left out": _on(Excluding)},
-    "heads": {"a head for nobody": _on(Headless), "by name": _on(Sorting)},
+    "heads": {"a head for nobody": _on(Headless), "no registry at first": _on(Unborn), "by name": _on(Sorting)},
     "verifies": {"no seal": _on(Unsealed)},
     "append_only": {"compacts": _on(Compacting)},
     "exact": {"rounds time": _on(Rounding)},
-    "refuses": {"another error": _on(Unguarded), "half a record": _on(Overfull)},
-    "erases": {"leaves the salt": _on(Hiding), "in memory alone": _on(Erasing)},
+    "refuses": {
+        "another error": _on(Unguarded),
+        "half a record": _on(Overfull),
+        "an erasure that was none": _on(Believing),
+    },
+    "erases": {
+        "leaves the salt": _on(Hiding),
+        "in memory alone": _on(Erasing),
+        "no record of it": _on(Silent),
+        "counts too many": _on(Boasting),
+    },
     "threads": {"no lock": _on(Racing)},
     "durable": {"not written": _on(Lazy)},
     "flushes": {"one is kept back": _on(Buffering)},

@@ -26,7 +26,7 @@ from theodolite.core.errors import ModelError
 from theodolite.core.event import AnyEvent, ProbeRequested, ToolCallProposed
 from theodolite.core.reading import Reading, Signal
 from theodolite.core.recording import HEADER, encode_line
-from theodolite.core.redaction import DenyAll
+from theodolite.core.redaction import CategoricalOnly, DenyAll
 from theodolite.core.verifier import Case
 from theodolite.detectors.trajectory.margin import MarginDetector
 from theodolite.detectors.trajectory.shadow_memory import ShadowMemoryDetector
@@ -228,6 +228,10 @@ SETUPS: dict[type, Callable[[Path], Laws]] = {
     ),
     LabelledSessions: lambda _: _reader(
         LabelledSessions, LabelledSessions, lambda count: _json_lines(_labelled, count)
+    ),
+    CategoricalOnly: lambda _: _laws(
+        redactor.CHECKS,
+        redactor.RedactorFixture(factory=lambda: CategoricalOnly(DenyAll()), personal=["a@example.org"]),
     ),
     DenyAll: lambda _: _laws(redactor.CHECKS, redactor.RedactorFixture(factory=DenyAll, personal=["a@example.org"])),
     RecordingRedactor: lambda _: _laws(redactor.CHECKS, redactor.RedactorFixture(factory=RecordingRedactor)),

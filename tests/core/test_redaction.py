@@ -120,7 +120,7 @@ def test_every_text_of_an_event_but_identifiers_has_passed_the_redactor(event: A
 def test_every_field_of_every_event_is_kept_plain_or_scrubbed_and_no_other_field_is_kept() -> None:
     for kind in get_args(AnyEvent):
         assert set(kind.__struct_fields__) <= redaction._PLAIN_FIELDS | redaction._SCRUBBED_FIELDS | {"event"}
-    assert redaction._Scrubber(Forgetful(), (), ()).field("fresh", "word") == "[REDACTED:UNKNOWN_FIELD]"
+    assert redaction._Scrubber(Forgetful(), (), ()).member("fresh", "word") == "[REDACTED:UNKNOWN_FIELD]"
 
 
 @given(events())

@@ -182,7 +182,7 @@ def redact_event(
     """
     scrub = _Scrubber(redactor, secrets, [other for other in around if other.seq != event.seq])
     plain = msgspec.json.decode(encode_event(event), type=dict[str, object])
-    return Raw(msgspec.json.encode({key: scrub.field(key, value) for key, value in plain.items()}))
+    return Raw(msgspec.json.encode({key: scrub.member(key, value) for key, value in plain.items()}))
 
 
 class _Scrubber:
@@ -193,7 +193,7 @@ class _Scrubber:
         self._secrets = secrets
         self._around = around
 
-    def field(self, name: str, value: object) -> object:
+    def member(self, name: str, value: object) -> object:
         """Return a field of an event as it may be kept."""
         if name in _PLAIN_FIELDS:
             return value
@@ -202,9 +202,9 @@ class _Scrubber:
     def value(self, value: object) -> object:
         """Return a value of JSON with every text in it scrubbed."""
         if isinstance(value, str):
-            return self.text(value)
+            return self.words(value)
         if is_mapping(value):
-            return {self.text(str(name)): self.value(item) for name, item in value.items()}
+            return {self.words(str(name)): self.value(item) for name, item in value.items()}
         if is_sequence(value):
             return [self.value(item) for item in value]
         if isinstance(value, int | float) and not isinstance(value, bool):
@@ -214,10 +214,10 @@ class _Scrubber:
 
     def quote(self, text: str) -> str:
         """Return a text scrubbed, and cut to the length of a quotation."""
-        passed = self.text(text)
+        passed = self.words(text)
         return passed if len(passed) <= QUOTE else passed[: QUOTE - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
-    def text(self, text: str) -> str:
+    def words(self, text: str) -> str:
         """Return a text scrubbed, a long one cut; no secret is cut in two, and no part of one is shown."""
         passed = self._beginning(text)
         if len(text) < _TELLING or all(_survives(passed, self._pass(whole)) for whole in self._wholes(text)):
