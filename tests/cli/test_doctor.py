@@ -42,6 +42,22 @@ def test_settings_here_are_found_and_no_store_is_made(theodolite: Run, home: Pat
     assert not (home / "evidence.db").exists()
 
 
+def test_what_a_setting_cannot_do_is_a_warning_and_all_is_not_well(theodolite: Run, home: Path) -> None:
+    text = '[policy]\nhold = true\nmodes = {margin = "observe"}\n[tools]\nsend = "write"\n'
+    (home / "theodolite.toml").write_text(text, encoding="utf-8")
+    done = theodolite("doctor")
+    assert done.exit_code == 0
+    assert "WARNING: policy.hold can refuse no call" in done.stdout
+    assert "warn, but margin observe" in done.stdout
+    assert "All is well." not in done.stdout
+    policy = msgspec.json.decode(theodolite("doctor", "-f", "json").stdout, type=Health).policy
+    assert (policy.hold, policy.fail_closed, policy.tools) == (True, False, 1)
+
+
+def test_thresholds_are_shown_as_they_are(theodolite: Run) -> None:
+    assert "margin.untrusted alarms at 0.795, REFERENCE" in theodolite("doctor").stdout
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

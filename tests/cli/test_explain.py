@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 from typer.testing import Result
@@ -16,6 +17,27 @@ from theodolite.cli.explaining import explained
 from theodolite.reports.pages import codes, page
 
 Run = Callable[..., Result]
+Shell = Callable[..., subprocess.CompletedProcess[str]]
+PLUG_IN = """
+from msgspec import Struct
+from theodolite.core.calibration import Band
+from theodolite.core.event import ToolCallProposed
+
+class Nothing(Struct):
+    pass
+
+class It:
+    name, version, needs = "another", "1", frozenset()
+    reads = frozenset({ToolCallProposed})
+    bands = {"another.code": Band(alert=0.5, source="a guess")}
+    pages = PAGES
+
+    def begin(self):
+        return Nothing()
+
+    def update(self, state, event, window):
+        return ()
+"""
 
 
 @pytest.mark.parametrize("code", codes())
@@ -39,6 +61,31 @@ def test_an_unknown_code_names_the_nearest_and_all(theodolite: Run) -> None:
     assert done.exit_code == 2
     assert "did you mean 'margin.untrusted'?" in done.stderr
     assert all(code in done.stderr for code in codes())
+
+
+def test_the_name_of_a_detector_is_answered_with_its_codes_and_no_list_twice(theodolite: Run) -> None:
+    said = theodolite("explain", "margin").stderr
+    assert "did you mean 'margin.untrusted'?" in said
+    assert said.count("monitor.failure") == 1
+    assert theodolite("explain", "no.such").stderr.count("monitor.failure") == 1
+
+
+@pytest.mark.parametrize(
+    ("pages", "said"),
+    [
+        ("{}", "whose package brings no page for it.\nalarms at 0.5, UNCALIBRATED: a guess"),
+        ("{'another.code': '# another.code'}", "# another.code"),
+    ],
+)
+def test_the_code_of_a_plug_in_is_explained(shell: Shell, tmp_path: Path, pages: str, said: str) -> None:
+    info = tmp_path / "another-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: another\nVersion: 1.0\n", encoding="utf-8")
+    (info / "entry_points.txt").write_text("[theodolite.detectors]\nanother = another:It\n", encoding="utf-8")
+    (tmp_path / "another.py").write_text(PLUG_IN.replace("PAGES", pages), encoding="utf-8")
+    done = shell("explain", "another.code", PYTHONPATH=str(tmp_path), THEODOLITE_PLUGINS="1")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert all(part in done.stdout for part in said.split("\n"))
 
 
 def test_on_a_terminal_a_page_is_drawn() -> None:

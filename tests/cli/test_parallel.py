@@ -84,8 +84,7 @@ def _sessions() -> Iterator[Recorded]:
 def test_what_workers_keep_is_what_one_process_keeps() -> None:
     recorded = list(_sessions())
     whole, cut = MemoryStore(), MemoryStore()
-    with wire(Settings(plugins=False)) as instrument:
-        instrument.monitor.fleet.store = whole
+    with wire(Settings(plugins=False), store=whole) as instrument:
         list(replay(recorded, instrument.monitor))
     for answer in _answers(recorded, 10, keeps=True):
         for entry in answer.entries:

@@ -13,6 +13,7 @@ import pytest
 from typer.testing import Result
 
 from theodolite.reports.document import Document, SessionReport
+from theodolite.stores.sqlite import SQLiteStore
 
 Run = Callable[..., Result]
 Shell = Callable[..., CompletedProcess[str]]
@@ -71,6 +72,71 @@ def test_fail_on_counts_only_what_reaches_the_action(theodolite: Run, recordings
     found, blind = recordings / "hijacked.json", recordings / "blind.json"
     assert theodolite("scan", found, "--fail-on", "elevated_review").exit_code == 0
     assert theodolite("scan", found, blind, "--fail-on", "restricted_mode").exit_code == 3
+
+
+def test_an_action_that_nothing_can_reach_is_a_warning(theodolite: Run, recordings: Path, home: Path) -> None:
+    for action in ("elevated_review", "restricted_mode"):
+        said = theodolite("scan", recordings / "clean.json", "--fail-on", action).stderr
+        assert said.startswith(f"warning: --fail-on {action} can never be reached")
+    (home / "theodolite.toml").write_text("[policy]\nhold = true\n", encoding="utf-8")
+    assert theodolite("scan", recordings / "clean.json").stderr.startswith("warning: policy.hold can refuse no call")
+
+
+@pytest.mark.parametrize("status", ["CALIBRATED", "REFERENCE"])
+def test_an_artefact_that_lets_a_code_act_makes_an_action_reachable(
+    theodolite: Run, recordings: Path, home: Path, status: str
+) -> None:
+    band = {"alert": 0.6, "strong": 0.9, "acts": True, "source": "here"}
+    fitted = {
+        "schema": 1,
+        "id": "c",
+        "status": status,
+        "alpha": 0.05,
+        "date": "2026-01-01",
+        "dataset": {"name": "d"},
+        "versions": {"margin": "1"},
+        "bands": {"margin.untrusted": band},
+        "agents": ["a"],
+        "models": ["m"],
+    }
+    (home / "c.json").write_text(json.dumps(fitted), encoding="utf-8")
+    told = theodolite("scan", recordings / "clean.json", "--calibration", "c.json", "--fail-on", "restricted_mode")
+    assert ("asks for more than elevated_review" in told.stderr) is (status == "REFERENCE")
+    assert (
+        "never"
+        not in theodolite(
+            "scan", recordings / "clean.json", "--calibration", "c.json", "--fail-on", "elevated_review"
+        ).stderr
+    )
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_sessions_of_different_files_are_kept_apart_and_name_their_file(
+    shell: Shell, recordings: Path, tmp_path: Path, jobs: str
+) -> None:
+    for folder in ("a", "b"):
+        (recordings / folder).mkdir()
+        shutil.copy(recordings / "hijacked.json", recordings / folder / "log.json")
+        named = {"id": "same", **json.loads((recordings / "clean.json").read_text(encoding="utf-8"))}
+        (recordings / folder / f"{folder}.json").write_text(json.dumps(named), encoding="utf-8")
+    kept = ("--store", tmp_path / "kept.db")
+    done = shell("scan", recordings / "a", recordings / "b", "-f", "json", "--jobs", jobs, *kept)
+    sessions = msgspec.json.decode(done.stdout, type=Document).sessions
+    found = [(session.session_id, Path(session.file).relative_to(recordings), session.reader) for session in sessions]
+    assert found == [
+        ("same", Path("a/a.json"), "openai-chat"),
+        ("a/log", Path("a/log.json"), "openai-chat"),
+        ("same~2", Path("b/b.json"), "openai-chat"),
+        ("b/log", Path("b/log.json"), "openai-chat"),
+    ]
+    with SQLiteStore(tmp_path / "kept.db", create=False) as store:
+        assert {head.session for head in store.heads()} == {session.session_id for session in sessions}
+        records = sum(head.n + 1 for head in store.heads())
+    again = shell("scan", recordings / "a", recordings / "b", "--jobs", jobs, *kept)
+    assert "kept.db held records of the session same and 3 more before this scan" in again.stderr
+    with SQLiteStore(tmp_path / "kept.db", create=False) as store:
+        more = sum(head.n + 1 for head in store.heads()) - records
+    assert f"Kept {more} records in" in again.stdout
 
 
 def test_several_jobs_give_the_very_same_report(shell: Shell, recordings: Path) -> None:

@@ -1,7 +1,8 @@
-"""`theodolite store verify`."""
+"""`theodolite store verify` and `theodolite store heads`."""
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -82,6 +83,55 @@ def test_what_is_no_store_is_2_and_stays_as_it_is(theodolite: Run, home: Path, c
 
 def test_a_key_that_cannot_be_read_is_2(theodolite: Run, store: Path) -> None:
     assert theodolite("store", "verify", store, "--key-file", "nowhere").exit_code == 2
+
+
+def test_heads_that_are_kept_show_an_older_copy(theodolite: Run, recordings: Path, store: Path, home: Path) -> None:
+    older = store.read_bytes()
+    theodolite("scan", recordings, "--store", "evidence.db")
+    assert theodolite("store", "heads", store, "--output", "heads.jsonl").exit_code == 0
+    assert theodolite("store", "verify", store, "--heads", "heads.jsonl").exit_code == 0
+    store.write_bytes(older)
+    alone, with_heads = (
+        theodolite("store", "verify", store),
+        theodolite("store", "verify", store, "--heads", "heads.jsonl"),
+    )
+    assert (alone.exit_code, with_heads.exit_code) == (0, 1)
+    assert "the record is gone that a head kept elsewhere names" in with_heads.stdout
+    assert len((home / "heads.jsonl").read_text(encoding="utf-8").splitlines()) == 3
+
+
+def test_heads_are_json_lines_of_names_and_hashes(theodolite: Run, store: Path) -> None:
+    done = theodolite("store", "heads", store)
+    assert done.exit_code == 0
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [head["position"] for head in found] == [0, 1, 2]
+    assert all(set(head) == {"session", "position", "link", "n", "hash", "seal"} for head in found)
+
+
+def test_heads_that_were_kept_are_not_written_over(theodolite: Run, store: Path, home: Path) -> None:
+    (home / "heads.jsonl").write_text("kept", encoding="utf-8")
+    done = theodolite("store", "heads", store, "--output", "heads.jsonl")
+    assert (done.exit_code, "name a new file" in done.stderr) == (2, True)
+    assert (home / "heads.jsonl").read_text(encoding="utf-8") == "kept"
+
+
+@pytest.mark.parametrize(
+    "content", [None, b"\n", b"{}", b"[]", b"\xff", b'{"session":"s\xff"}', b'{"session":1}', b'{"a":' * 99_999]
+)
+def test_heads_that_cannot_be_read_are_2(theodolite: Run, store: Path, home: Path, content: bytes | None) -> None:
+    if content is not None:
+        (home / "heads.jsonl").write_bytes(content)
+    done = theodolite("store", "verify", store, "--heads", "heads.jsonl")
+    assert done.exit_code == 2
+    assert "heads.jsonl" in done.stderr
+    assert "line 1 is not a head" in done.stderr or "cannot be read" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["verify", "heads"])
+def test_verifying_leaves_every_byte_of_the_file(theodolite: Run, store: Path, command: str) -> None:
+    content, at = store.read_bytes(), store.stat().st_mtime_ns
+    assert theodolite("store", command, store).exit_code == 0
+    assert (store.read_bytes(), store.stat().st_mtime_ns) == (content, at)
 
 
 def test_no_text_of_a_session_that_redaction_takes_is_in_the_store(

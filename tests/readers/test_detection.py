@@ -57,15 +57,30 @@ def test_the_one_reader_that_claims_a_file_gets_it() -> None:
 
 def test_no_claim_and_several_are_errors_that_name_the_file_the_formats_and_the_way_out() -> None:
     with pytest.raises(ConfigError) as none:
-        detect(b"{}", READERS, file="a.jsonl")
+        detect(b'{"id": 7}', READERS, file="a.jsonl")
     assert str(none.value) == (
-        f"a.jsonl is in none of the known formats; the known ones are {KNOWN}: give the right one with --reader NAME"
+        f"a.jsonl is in none of the known formats, {KNOWN}: expected is, for example, a list of messages with a role, "
+        "alone or under the key messages. The formats are on the page docs/reference/cli.md"
     )
     with pytest.raises(ConfigError) as several:
         detect(b"[", (*READERS, Claims("one"), Claims("two")), file="a.jsonl")
     assert str(several.value) == (
-        f"a.jsonl could be any of one, two; the known ones are {KNOWN}, one, two: give the right one with --reader NAME"
+        f"a.jsonl could be any of one, two; the known formats are {KNOWN}, one, two: "
+        "give the right one with --reader NAME"
     )
+
+
+@pytest.mark.parametrize(
+    ("head", "said"),
+    [
+        (b"Dear diary", "a session is expected as JSON, and this is none"),
+        (b"[]", "it begins with an empty list or object"),
+        (b'{"id": "c", "object": "chat.completion", "choices": []}', "this looks like one answer of a model"),
+    ],
+)
+def test_what_is_no_session_is_told_what_it_looks_like(head: bytes, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        detect(head, READERS)
 
 
 def test_plain_and_packed_files_read_the_same_whatever_their_name(tmp_path: Path) -> None:
@@ -87,7 +102,11 @@ def test_a_name_that_no_reader_has_is_an_error(tmp_path: Path) -> None:
         opened(written(tmp_path, PLAIN), "nope")
 
 
-@pytest.mark.parametrize("data", [b"", b"\n \r\n", b"\xef\xbb\xbf", gzip.compress(b"")])
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"\n \r\n", b"\xef\xbb\xbf", gzip.compress(b"", mtime=0)],
+    ids=["no bytes", "blank lines", "a byte order mark", "nothing, packed"],
+)
 def test_an_empty_file_is_unreadable(tmp_path: Path, data: bytes) -> None:
     for name in (None, "theodolite-events"):
         path = written(tmp_path, data)

@@ -377,6 +377,10 @@ SECRET = "hunter2-7f3a"
             "messages[1].content[0]: a part of a kind that is not read here",
         ),
         (
+            {"role": "assistant", "content": [{"type": "tool_use", "name": SECRET}]},
+            "messages[1].content[0]: a part of the kind tool_use, which is not read here",
+        ),
+        (
             {"role": "user", "content": [{"type": "text"}]},
             "messages[1].content[0]: a part of a kind that is not read here",
         ),
@@ -479,6 +483,11 @@ def test_faults_in_a_long_list_name_their_lines() -> None:
     )
     assert [line for line, _ in faults(found)] == [3, 4]
     assert kinds(found).count("MessageObserved") == 2
+
+
+def test_a_fault_in_an_object_of_many_lines_names_the_line_of_the_fault() -> None:
+    assert [line for line, _ in faults(read(b'{\n "messages": [\n {"role": "user"\n "x": 1}]\n}'))] == [4]
+    assert [line for line, _ in faults(read(b'{\n "messages": [\n  {"role": "us'))] == [3]
 
 
 def test_a_list_that_is_cut_off_keeps_the_messages_that_are_whole() -> None:

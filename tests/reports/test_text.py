@@ -18,7 +18,10 @@ from theodolite.core.reading import Evidence, Level, Reading, Signal, Status
 from theodolite.core.window import Window
 from theodolite.redactors.rules import RuleRedactor
 from theodolite.reports.document import document
-from theodolite.reports.totals import Run
+from theodolite.reports.layout import plain
+from theodolite.reports.telling import session_blocks
+from theodolite.reports.text import TOLD, TextReport
+from theodolite.reports.totals import Origin, Run, Totals
 from theodolite.runtime.monitor import Monitor
 from theodolite.runtime.replay import Sighting, replay
 from theodolite.testing.sessions import hijacked_session
@@ -112,8 +115,68 @@ def test_how_sure_it_is_says_the_status_in_words(status: Status, alarm: Alarm, s
 
 
 def test_evidence_of_an_unknown_kind_is_shown_as_it_is(saw: Saw, told: Told, alarm: Alarm) -> None:
-    text = told(saw((alarm("payload.shape", source=3),)))
-    assert "evidence: payload.passage, event 3, event 9" in text
+    signal = alarm("payload.shape")
+    evidence = (Evidence(kind="payload.schema", seqs=(3, 9)),)
+    text = told(saw((replace(signal, said=replace(signal.said, evidence=evidence)),)))
+    assert "evidence: payload.schema, event 3, event 9" in text
+
+
+def test_passages_and_arguments_are_told_as_such_whoever_gives_them(saw: Saw, told: Told, alarm: Alarm) -> None:
+    signal = alarm("other.code")
+    evidence = (
+        Evidence(kind="other.passage", seqs=(3, 5), observed="pay now"),
+        Evidence(kind="other.argument", seqs=(3, 5), path="/to"),
+    )
+    text = told(saw((replace(signal, said=replace(signal.said, evidence=evidence)),)))
+    assert 'passage:  event 3 says "pay now"' in text
+    assert "taken:    argument /to of send (event 5), from event 3" in text
+
+
+def test_a_code_without_a_page_says_whose_it_is_and_one_that_is_brought_is_told(saw: Saw, alarm: Alarm) -> None:
+    session = saw((alarm("other.code", source=3),))
+    for pages, said in (
+        ({}, "1. other.code: an alarm of the detector other, which brings no page."),
+        ({"other.code": "# other.code\n\nA call to\nnobody.\n\nMore."}, "1. other.code: A call to nobody."),
+    ):
+        assert said in "".join(plain(session_blocks(session, pages=pages)))
+
+
+def test_a_session_names_its_file_and_its_format(saw: Saw, alarm: Alarm) -> None:
+    lines: list[str] = []
+    totals, report = Totals(), TextReport(lambda blocks: lines.extend(plain(blocks)))
+    origin = Origin(file="logs/a\x1b.json", reader="openai-chat")
+    for item in (saw((alarm(),)), saw((), session="quiet", outcome=Outcome.CLEAN)):
+        totals.add(item, origin)
+        report.add(item, origin)
+    report.end(totals, Run(version="1.0", store="e.db", records=1_200))
+    text = "".join(lines)
+    assert "  read from logs/a\\x1b.json (openai-chat)" in text
+    assert "quiet  1 call, 1 event; logs/a\\x1b.json (openai-chat)" in text
+    assert "formats:   openai-chat 2" in text
+    assert "Kept 1,200 records in e.db." in text
+
+
+def test_where_nobody_decides_it_says_that_nobody_judged(saw: Saw, told: Told) -> None:
+    session = saw((), outcome=Outcome.NOT_ENOUGH_EVIDENCE)
+    sights = tuple([replace(sight, decides=False) for sight in session.coverage.detectors])
+    undecided = replace(session, coverage=replace(session.coverage, detectors=sights))
+    said = "no detector that decides is switched on: nobody judged 1 session"
+    assert said in told(undecided).partition("What could not be judged")[2]
+    assert said not in told(session)
+
+
+def test_very_many_findings_are_counted_and_not_all_told(saw: Saw, told: Told, alarm: Alarm) -> None:
+    text = told(*[saw((alarm(),), session=f"s-{n}") for n in range(TOLD + 7)])
+    assert text.count("Finding in session") == TOLD
+    assert "... and 7 more sessions with a finding: 100 are told" in text
+
+
+def test_the_failures_of_two_versions_are_not_added_up(saw: Saw, told: Told, failure: Alarm) -> None:
+    old = failure()
+    new = replace(old, said=replace(old.said, version="2"))
+    text = told(saw((old,), (new,), (new,), outcome=Outcome.FAILED))
+    assert "margin 1: error, 1 time" in text
+    assert "margin 2: error, 2 times" in text
 
 
 def test_evidence_says_what_was_expected_where_and_what_was_seen(saw: Saw, told: Told, alarm: Alarm) -> None:
@@ -156,8 +219,8 @@ def test_a_session_without_enough_evidence_says_who_could_not_judge(
     assert "Sessions without enough evidence: 1" in text
     assert "s-1  1 call, 1 event; could not judge: margin" in text
     assert "not shown:   ToolCallProposed.arguments in 1 of 1" in text
-    assert "margin: no evidence, 1 time, first in session s-1: the channel did not show the arguments" in text
-    assert "(never came: GoalStated in 1 of them, ToolResultObserved in 1 of them)" in " ".join(text.split())
+    assert "margin 1: no evidence, 1 time, first in session s-1: the channel did not show the arguments" in text
+    assert "(not there: GoalStated in 1 of them, ToolResultObserved in 1 of them)" in " ".join(text.split())
 
 
 def test_a_failed_session_says_who_failed_and_what_could_not_be_read(failure: Alarm, saw: Saw, told: Told) -> None:
@@ -229,8 +292,8 @@ def test_a_stopped_scan_says_so_and_a_calibration_is_named(saw: Saw, told: Told)
     assert "stopped" not in told(saw((), outcome=Outcome.CLEAN))
 
 
-def test_what_never_came_is_named(saw: Saw, told: Told) -> None:
+def test_what_the_recordings_do_not_show_is_named(saw: Saw, told: Told) -> None:
     text = told(saw((), outcome=Outcome.CLEAN))
-    never = text.partition("never came:")[2].partition("Who looked")[0]
+    never = text.partition("this recording shows no ")[2].partition("Who looked")[0]
     assert "SystemPromptSet" in never
     assert "ToolCallProposed" not in never

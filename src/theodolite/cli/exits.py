@@ -11,7 +11,6 @@ from types import TracebackType
 
 import typer
 
-from theodolite.core.errors import TheodoliteError
 from theodolite.reports.escaping import inert
 
 __all__ = ("Boundary", "answering", "say")
@@ -31,6 +30,8 @@ def say(text: str) -> None:
 @contextmanager
 def answering() -> Generator[None, None, None]:
     """Turn what a command may raise into one line of explanation and an exit status."""
+    from theodolite.core.errors import TheodoliteError  # noqa: PLC0415 - with the types it names, --help needs neither
+
     try:
         try:
             yield

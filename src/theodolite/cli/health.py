@@ -18,15 +18,17 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from theodolite.cli.cautions import cautions
 from theodolite.config.plugins import GROUPS, SWITCH, PluginWarning, plugins
 from theodolite.config.settings import FILE, Settings, read_settings
 from theodolite.config.wiring import Instrument, wire
 from theodolite.core.errors import TheodoliteError
+from theodolite.core.policy import Mode
 from theodolite.core.reading import Status
 from theodolite.core.redaction import Profile
 from theodolite.reports.layout import Block, Heading, Paragraph, Span, Table, plain
 
-__all__ = ("BandHealth", "DetectorHealth", "Health", "StoreHealth", "examine", "told")
+__all__ = ("BandHealth", "DetectorHealth", "Health", "PolicyHealth", "StoreHealth", "examine", "told")
 
 PACKAGES = ("theodolite", "anyio", "msgspec", "phonenumbers", "rich", "sqlalchemy", "typer")
 # Seconds that a bare import of this package may take before something is wrong with the machine.
@@ -61,10 +63,21 @@ class StoreHealth(Struct, frozen=True, kw_only=True):
     keyed: bool
 
 
+class PolicyHealth(Struct, frozen=True, kw_only=True):
+    """What the settings say of the policy. `tools` counts the tools whose effect the operator gave."""
+
+    default: Mode
+    modes: dict[str, Mode]
+    hold: bool
+    fail_closed: bool
+    tools: int
+
+
 class Health(Struct, frozen=True, kw_only=True):
     """What was found. `import_ms` is how long `import theodolite` takes in a fresh interpreter, without starting it.
 
-    `broken` has one message for each thing that keeps the configuration from working, `plugins` names what each group
+    `broken` has one message for each thing that keeps the configuration from working, `warnings` one for each setting
+    that cannot do what it says, `plugins` names what each group
     of entry points offers, `left_out` says why a plug-in was not loaded. An extra maps to whether all of it is there.
     """
 
@@ -78,6 +91,8 @@ class Health(Struct, frozen=True, kw_only=True):
     color: bool
     config: str
     broken: tuple[str, ...]
+    warnings: tuple[str, ...]
+    policy: PolicyHealth
     calibration: str | None
     plugins: dict[str, tuple[str, ...]]
     left_out: tuple[str, ...]
@@ -120,6 +135,14 @@ def examine(config: Path | None) -> Health:
         color=sys.stdout.isatty() and "NO_COLOR" not in os.environ,
         config=str(config or (FILE if Path(FILE).is_file() else "")),
         broken=tuple(broken),
+        warnings=cautions(instrument) if instrument else (),
+        policy=PolicyHealth(
+            default=settings.policy.default,
+            modes=settings.policy.modes,
+            hold=settings.policy.hold,
+            fail_closed=settings.policy.fail_closed,
+            tools=len(settings.tools),
+        ),
         calibration=fitted.id if fitted else None,
         plugins=offered,
         left_out=tuple([str(warning.message) for warning in said if issubclass(warning.category, PluginWarning)]),
@@ -205,6 +228,10 @@ def _blocks(health: Health) -> Iterator[Block]:
         ("calibration", health.calibration or "none: shipped thresholds"),
         ("store", f"{kept}, {'sealed with a key' if health.store.keyed else 'without a key'}"),
     )
+    yield Heading((Span("Policy"),))
+    yield _policy(health.policy)
+    for message in health.warnings:
+        yield Paragraph((Span(f"WARNING: {message}"),))
     for message in health.broken:
         yield Paragraph((Span(f"BROKEN: {message}"),))
     yield Heading((Span("Readers"),))
@@ -217,15 +244,31 @@ def _blocks(health: Health) -> Iterator[Block]:
     off = f"none, since {SWITCH}=0" if os.environ.get(SWITCH) == "0" else "none"
     for line in [*offered, *(f"LEFT OUT: {why}" for why in health.left_out)] or [off]:
         yield Paragraph((Span(line),))
-    yield Heading((Span("All is well." if health.well else "The configuration is broken: see above."),))
+    yield Heading((Span(_verdict(health)),))
+
+
+def _verdict(health: Health) -> str:
+    if not health.well:
+        return "The configuration is broken: see above."
+    return "It works, with warnings: see above." if health.warnings or health.left_out else "All is well."
+
+
+def _policy(policy: PolicyHealth) -> Table:
+    modes = ", ".join(f"{name} {mode}" for name, mode in sorted(policy.modes.items()))
+    return _rows(
+        ("mode", f"{policy.default}{f', but {modes}' if modes else ''}"),
+        ("hold", "yes: a call whose own acting signal alarms is refused" if policy.hold else "no"),
+        ("fail_closed", "yes: calls are refused when an enforcing detector fails" if policy.fail_closed else "no"),
+        ("tools", f"{policy.tools} with an effect"),
+    )
 
 
 def _detector(detector: DetectorHealth) -> Iterator[Block]:
     yield Paragraph((Span(f"{detector.name} {detector.version}"),))
     for band in detector.bands:
-        strong = "" if band.strong is None else f", strong at {band.strong:.2f}"
+        strong = "" if band.strong is None else f", strong at {band.strong:g}"
         does = f"{'acts' if band.acts else 'never acts'}, {'finds' if band.finds else 'is no finding'}"
-        thresholds = f"alarms at {band.alert:.2f}{strong}, {band.status}; {does}"
+        thresholds = f"alarms at {band.alert:g}{strong}, {band.status}; {does}"
         yield Paragraph((Span(f"{band.code} {thresholds}; {band.source}"),), indent=4)
 
 

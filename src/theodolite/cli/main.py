@@ -39,7 +39,8 @@ def _version(wanted: bool) -> None:  # noqa: FBT001 - the form that typer calls 
 @app.callback()
 def main(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+        bool,
+        typer.Option("--version", metavar="", callback=_version, is_eager=True, help="Print the version and exit."),
     ] = False,
 ) -> None:
     """Tell whether an LLM agent has drifted, and whether the monitors that watch it are still connected.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -19,11 +19,14 @@ __all__ = ("reporting", "write_blocks")
 
 
 @contextmanager
-def reporting(form: Form, path: Path | None) -> Generator[Report, None, None]:
-    """Give the report that writes to a file, or to standard output. Raises ConfigError when it cannot be opened."""
+def reporting(form: Form, path: Path | None, pages: Mapping[str, str]) -> Generator[Report, None, None]:
+    """Give the report that writes to a file, or to standard output; `pages` are those of plug-ins.
+
+    Raises ConfigError when the file cannot be opened.
+    """
     if path is None:
         sys.stdout.flush()
-        yield _report(form, sys.stdout.buffer, terminal=sys.stdout.isatty())
+        yield _report(form, sys.stdout.buffer, terminal=sys.stdout.isatty(), pages=pages)
         sys.stdout.buffer.flush()
         return
     try:
@@ -31,15 +34,15 @@ def reporting(form: Form, path: Path | None) -> Generator[Report, None, None]:
     except OSError as error:
         raise ConfigError(f"the report cannot be written to {path} ({error.strerror}): name another file") from error
     with stream:
-        yield _report(form, stream, terminal=False)
+        yield _report(form, stream, terminal=False, pages=pages)
 
 
-def _report(form: Form, stream: BinaryIO, *, terminal: bool) -> Report:
+def _report(form: Form, stream: BinaryIO, *, terminal: bool, pages: Mapping[str, str]) -> Report:
     if form is Form.JSON:
         return JSONReport(stream)
     if form is Form.JSONL:
         return JSONLinesReport(stream)
-    return TextReport(lambda blocks: write_blocks(blocks, stream, terminal=terminal))
+    return TextReport(lambda blocks: write_blocks(blocks, stream, terminal=terminal), pages=pages)
 
 
 def write_blocks(blocks: Iterable[Block], stream: BinaryIO, *, terminal: bool) -> None:

@@ -172,9 +172,6 @@ class _Batch:
         return b"[%b]" % b",".join(pieces)
 
 
-# -- in a worker ------------------------------------------------------------------------------------------------------
-
-
 def _begin() -> None:
     """Leave Ctrl-C to the process that reads, and its warnings too."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -183,13 +180,12 @@ def _begin() -> None:
 
 def judge_batch(plan: bytes, batch: bytes) -> bytes:
     """Return the encoded answer to a batch. Pure but for the instrument, which is wired once."""
-    keeps, instrument = _wired(plan)
-    kept = instrument.monitor.fleet.store = MemoryStore() if keeps else None
+    instrument, kept = _wired(plan)
     verdicts: list[_Verdict] = []
     for piece in _PIECES.decode(batch):
         verdicts += [_Verdict(unreadable=piece.apart)] * (piece.apart is not None)
         verdicts += map(_verdict, replay(_items(piece.session), instrument.monitor))
-    return _ENCODER.encode(_Answer(verdicts=verdicts, entries=[] if kept is None else list(_entries(kept))))
+    return _ENCODER.encode(_Answer(verdicts=verdicts, entries=[] if kept is None else kept.take()))
 
 
 def _verdict(judged: Sighting | Unreadable) -> _Verdict:
@@ -197,10 +193,11 @@ def _verdict(judged: Sighting | Unreadable) -> _Verdict:
 
 
 @lru_cache(maxsize=1)
-def _wired(encoded: bytes) -> tuple[bool, Instrument]:
+def _wired(encoded: bytes) -> tuple[Instrument, _Outbox | None]:
     plan = msgspec.json.decode(encoded, type=Plan)
     settings = replace(plan.settings, store=replace(plan.settings.store, path=""))
-    return plan.keeps, wire(settings, calibration=Path(plan.calibration) if plan.calibration else None)
+    kept = _Outbox() if plan.keeps else None
+    return wire(settings, store=kept, calibration=Path(plan.calibration) if plan.calibration else None), kept
 
 
 def _items(session: Iterable[_Item]) -> Iterator[Recorded]:
@@ -210,11 +207,16 @@ def _items(session: Iterable[_Item]) -> Iterator[Recorded]:
             yield found
 
 
-def _entries(kept: MemoryStore) -> Iterator[Entry]:
-    """Yield what was kept, session by session, in the order in which they began."""
-    for head in kept.heads():
-        for record in kept.read(session=head.session):
-            if record.payload is not None:
-                yield Entry(
-                    session=record.session, at=record.at, kind=record.kind, payload=record.payload, codes=record.codes
-                )
+class _Outbox(MemoryStore):
+    """What a worker would keep, until it is taken."""
+
+    def take(self) -> list[Entry]:
+        """Return what was kept, session by session, in the order in which they began, and begin anew."""
+        entries = [
+            Entry(session=record.session, at=record.at, kind=record.kind, payload=record.payload, codes=record.codes)
+            for head in self.heads()
+            for record in self.read(session=head.session)
+            if record.payload is not None
+        ]
+        super().__init__()
+        return entries

@@ -26,7 +26,8 @@ _Paths = Annotated[
     list[Path],
     typer.Argument(
         metavar="PATH",
-        help="Recordings, plain or gzipped. A folder stands for the .json and .jsonl files below it.",
+        help="Recordings, plain or gzipped. A folder stands for the `.json` and `.jsonl` files below it, and their "
+        "`.gz`.",
     ),
 ]
 _Form = Annotated[
@@ -66,7 +67,8 @@ _Reader = Annotated[
     ),
 ]
 _NoProbes = Annotated[
-    bool, typer.Option("--no-probes", help="Ask no model anything. The detectors that ship ask none so far.")
+    bool,
+    typer.Option("--no-probes", metavar="", help="Ask no model anything. The detectors that ship ask none so far."),
 ]
 _FailOn = Annotated[
     Reached | None,

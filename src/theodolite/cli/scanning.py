@@ -11,18 +11,21 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from theodolite.cli.cautions import cautions
 from theodolite.cli.choices import Form, Reached
 from theodolite.cli.exits import FINDING, NOT_JUDGED, NOTHING, say
 from theodolite.cli.output import reporting
 from theodolite.cli.parallel import Plan, judge
 from theodolite.cli.progress import Progress
+from theodolite.cli.recordings import Recordings
 from theodolite.config.plugins import PluginWarning
 from theodolite.config.settings import Settings, nearest, read_settings
 from theodolite.config.wiring import Instrument, wire
 from theodolite.core.errors import ConfigError, TheodoliteError
 from theodolite.core.policy import Action, Outcome, highest
 from theodolite.core.reader import Recorded, Unreadable
-from theodolite.readers.detection import find_recordings, open_recording
+from theodolite.readers.detection import find_recordings
+from theodolite.reports.pages import pages_of
 from theodolite.reports.text import tally
 from theodolite.reports.totals import Report, Run, Totals
 from theodolite.runtime.replay import Sighting, replay
@@ -49,13 +52,19 @@ def scan_recordings(request: Request) -> int:
     settings = read_settings(request.config)
     files = find_recordings(request.paths)
     totals = Totals()
+    fail_on = None if request.fail_on is None else Action(request.fail_on)
     with _wired(settings, request) as instrument:
         _check(request, instrument)
-        with reporting(request.form, request.output) as report:
-            _scan(request, files, instrument, report, totals)
+        for caution in cautions(instrument, fail_on):
+            say(f"warning: {caution}")
+        held = Recordings(files, instrument.readers, reader=request.reader, kept=instrument.store)
+        with reporting(request.form, request.output, pages_of(instrument.monitor.detectors)) as report:
+            _scan(request, instrument, held, report, totals)
+        if held.continued:
+            say(_continued(held.continued, _store(request, instrument)))
     if request.form is Form.JSONL or request.output is not None:
         say(_line(totals))
-    return status(totals, None if request.fail_on is None else Action(request.fail_on))
+    return status(totals, fail_on)
 
 
 def status(totals: Totals, fail_on: Action | None = None) -> int:
@@ -91,34 +100,55 @@ def _check(request: Request, instrument: Instrument) -> None:
         raise ConfigError("store.raw_events records a session from one process: leave --jobs out, or raw_events")
 
 
-def _scan(request: Request, files: Sequence[Path], instrument: Instrument, report: Report, totals: Totals) -> None:
+def _scan(request: Request, instrument: Instrument, held: Recordings, report: Report, totals: Totals) -> None:
     fitted = instrument.monitor.fleet.calibration
-    run = Run(version=version("theodolite"), calibration=fitted.id if fitted else None)
+    run = Run(
+        version=version("theodolite"),
+        calibration=fitted.id if fitted else None,
+        store=_store(request, instrument),
+    )
     try:
-        with Progress(len(files), streams=request.form is not Form.TEXT and request.output is None) as progress:
-            recorded = _recorded(files, request, instrument, progress)
+        with Progress(len(held.files), streams=request.form is not Form.TEXT and request.output is None) as progress:
+            recorded = _recorded(request, held, progress)
             with closing(_judged(recorded, request, instrument)) as sightings:
                 for item in sightings:
-                    totals.add(item)
-                    report.add(item)
+                    origin = held.origin(item.session)
+                    totals.add(item, origin)
+                    report.add(item, origin)
                     progress.sessions = totals.sessions
+        if instrument.store is not None:
+            instrument.store.flush()
+            run = replace(run, records=held.records)
     except (KeyboardInterrupt, TheodoliteError) as stop:
         if totals.sessions or isinstance(stop, KeyboardInterrupt):
-            report.end(totals, replace(run, complete=False))
+            report.end(totals, replace(run, complete=False, store=""))
             kept = "" if instrument.store is None else " and kept"
             say(f"stopped: what was judged{kept} until here is {_line(totals)}")
         raise
     report.end(totals, run)
 
 
-def _recorded(
-    files: Sequence[Path], request: Request, instrument: Instrument, progress: Progress
-) -> Iterator[Recorded]:
+def _store(request: Request, instrument: Instrument) -> str:
+    """Return the name of the file in which evidence is kept, or nothing."""
+    if instrument.store is None:
+        return ""
+    return str(request.store or Path(instrument.settings.folder, instrument.settings.store.path))
+
+
+def _continued(sessions: Sequence[str], store: str) -> str:
+    more = f" and {len(sessions) - 1:,} more" if len(sessions) > 1 else ""
+    return (
+        f"warning: {store} held records of the session {sessions[0]}{more} before this scan: the new records follow "
+        "them in the same chain. To keep two scans apart, give each a store of its own"
+    )
+
+
+def _recorded(request: Request, held: Recordings, progress: Progress) -> Iterator[Recorded]:
     """Yield what the files hold. One of an unknown form stops the scan where it was named, not where it was found."""
-    for place, file in enumerate(files):
+    for place, file in enumerate(held.files):
         progress.files = place
         try:
-            yield from progress.counting(open_recording(file, instrument.readers, name=request.reader))
+            yield from progress.counting(held.read(file))
         except ConfigError as error:
             if file in request.paths:
                 raise

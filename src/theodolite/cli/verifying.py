@@ -1,38 +1,77 @@
-"""A store, verified and told of in words."""
+"""A store, verified and told of in words, and its heads, to be kept elsewhere."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
+
 from theodolite.config.wiring import read_key
-from theodolite.core.errors import StoreError
-from theodolite.core.store import Problem, Verification, verify
+from theodolite.core.errors import ConfigError, StoreError
+from theodolite.core.store import Head, Problem, Verification, verify
 from theodolite.reports.escaping import inert
 from theodolite.reports.layout import Block, Heading, Paragraph, Span, plain
-from theodolite.stores.sqlite import SQLiteStore
+from theodolite.stores.sqlite import ReadOnlySQLiteStore
 
-__all__ = ("verified",)
+__all__ = ("verified", "write_heads")
 
 # Problems that are listed. Who finds more has one cause for them all.
 LISTED = 100
 NAME = 100
 
 
-def verified(file: Path, key_file: Path | None) -> tuple[str, bool]:
+def verified(file: Path, key_file: Path | None, heads: Path | None) -> tuple[str, bool]:
     """Return what is to be said of a store, and whether it is intact.
 
-    Raises ConfigError for a key that cannot be read, and StoreError for a file that is not a store.
+    Raises ConfigError for a key or kept heads that cannot be read, and StoreError for a file that is not a store.
     """
     key = read_key(key_file) if key_file is not None else None
-    if file.is_file() and not file.stat().st_size:  # SQLite would make a new store of it
-        raise StoreError(f"{file} is empty, and no store: was it copied while it was being made?")
-    with SQLiteStore(file, key=key, create=False) as store:
+    kept = _read_heads(heads) if heads is not None else []
+    with ReadOnlySQLiteStore(file) as evidence:
         try:
-            result = verify(store, key)
+            result = verify(evidence, key, kept)
         except StoreError as error:
             return f"damaged: {inert(str(error))}\n", False
     return "".join(plain(_told(file, result))), result.intact
+
+
+def write_heads(file: Path, output: Path | None) -> None:
+    """Write the heads of a store as JSON lines, to a new file or to standard output.
+
+    Raises StoreError for a file that is not a store, and ConfigError for an output that is there or cannot be written.
+    """
+    with ReadOnlySQLiteStore(file) as evidence:
+        lines = msgspec.json.Encoder().encode_lines(evidence.heads())
+    if output is None:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(lines)
+        sys.stdout.buffer.flush()
+        return
+    try:
+        # Heads that were kept before may be the only ones that show what was put back: they are not written over.
+        with output.open("xb") as stream:
+            stream.write(lines)
+    except OSError as error:
+        raise ConfigError(f"the heads cannot be written to {output} ({error.strerror}): name a new file") from error
+
+
+def _read_heads(path: Path) -> list[Head]:
+    decoder = msgspec.json.Decoder(Head)
+    kept: list[Head] = []
+    try:
+        with path.open("rb") as lines:
+            for number, line in enumerate(lines, 1):
+                try:
+                    kept.append(decoder.decode(line))
+                except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+                    raise ConfigError(
+                        f"{path}, line {number} is not a head: {error}; `theodolite store heads` writes them"
+                    ) from error
+    except OSError as error:
+        raise ConfigError(f"the heads in {path} cannot be read: {error.strerror}; check the path") from error
+    return kept
 
 
 def _told(file: Path, result: Verification) -> Iterator[Block]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from theodolite.core.errors import ConfigError
-from theodolite.core.lines import content
+from theodolite.core.lines import content, first_keys
 from theodolite.core.reader import Reader, Recorded, Unreadable
 from theodolite.core.text import printable
 
@@ -25,6 +25,7 @@ __all__ = ("HEAD", "detect", "find_recordings", "open_recording")
 # How much of the beginning readers may look at.
 HEAD = 2**16
 _GZIP = b"\x1f\x8b"
+_PAGE = "The formats are on the page docs/reference/cli.md"
 _ENDINGS = (".json", ".jsonl", ".json.gz", ".jsonl.gz")
 
 
@@ -65,16 +66,37 @@ def detect(head: bytes, readers: Sequence[Reader], *, file: str = "this recordin
     claims = [reader for reader in readers if reader.detects(head)]
     if len(claims) == 1:
         return claims[0]
-    said = f"{file} could be any of {_names(claims)}" if claims else f"{file} is in none of the known formats"
-    raise ConfigError(f"{said}; the known ones are {_names(readers)}: give the right one with --reader NAME")
+    if claims:
+        known = f"the known formats are {_names(readers)}"
+        raise ConfigError(f"{file} could be any of {_names(claims)}; {known}: give the right one with --reader NAME")
+    raise ConfigError(f"{file} is in none of the known formats, {_names(readers)}: {_hint(head)}. {_PAGE}")
 
 
-def open_recording(path: Path, readers: Sequence[Reader], *, name: str | None = None) -> Iterator[Recorded]:
+def _hint(head: bytes) -> str:
+    """Return what is expected in place of this."""
+    begins = content(head)
+    if not begins.startswith((b"{", b"[")):
+        return "a session is expected as JSON, and this is none"
+    keys = first_keys(head)
+    if not keys:
+        return "it begins with an empty list or object, and a session is expected"
+    if "choices" in keys:
+        return "this looks like one answer of a model; a session is the list of messages, the answer at its end"
+    return "expected is, for example, a list of messages with a role, alone or under the key messages"
+
+
+def open_recording(
+    path: Path,
+    readers: Sequence[Reader],
+    *,
+    name: str | None = None,
+    told: Callable[[Reader], None] | None = None,
+) -> Iterator[Recorded]:
     """Yield what a recording holds, read by the reader of that name, or by the one that claims it.
 
     Files that begin as gzip does are unpacked as they are read; where that fails, what came before is kept. The file is
-    opened when the first item is asked for. Raises ConfigError then, for a file that cannot be opened, a name that no
-    reader has, or a format that cannot be told.
+    opened when the first item is asked for, and `told` is called with its reader. Raises ConfigError then, for a file
+    that cannot be opened, a name that no reader has, or a format that cannot be told.
     """
     file = _shown(path)
     try:
@@ -93,6 +115,8 @@ def open_recording(path: Path, readers: Sequence[Reader], *, name: str | None = 
                 if not source.fault:
                     raise
         if reader is not None:
+            if told is not None:
+                told(reader)
             yield from reader.read(stream, file)
         if source.fault or reader is None:
             yield Unreadable(file=file, line=0, reason=source.fault or "the file is empty")

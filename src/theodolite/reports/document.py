@@ -19,7 +19,7 @@ from theodolite.core.reader import Unreadable
 from theodolite.core.reading import Cause, Evidence, Failure, Level, Reading, Signal, Status
 from theodolite.core.text import printable
 from theodolite.reports.findings import Finding, findings
-from theodolite.reports.totals import Run, Totals
+from theodolite.reports.totals import NOWHERE, Origin, Run, Totals
 from theodolite.runtime.replay import CallRow, Sighting
 
 __all__ = (
@@ -96,10 +96,15 @@ class UnreadableReport(Struct, frozen=True, kw_only=True):
 
 
 class SessionReport(Struct, frozen=True, kw_only=True):
-    """One session: what it came to, what was seen of it, each call, and all that the detectors said, in order."""
+    """One session: what it came to, what was seen of it, each call, and all that the detectors said, in order.
+
+    `file` is the recording that it was read from, `reader` the name of the format that was detected there.
+    """
 
     session_id: str
     agent_id: str
+    file: str
+    reader: str
     outcome: Outcome
     action: Action
     coverage: Coverage
@@ -165,11 +170,13 @@ def document(items: Iterable[Sighting | Unreadable], run: Run) -> Document:
     return Document(sessions=tuple(sessions), summary=summary(totals, run))
 
 
-def session_report(sighting: Sighting) -> SessionReport:
-    """Return what a document says of one session."""
+def session_report(sighting: Sighting, origin: Origin = NOWHERE) -> SessionReport:
+    """Return what a document says of one session that was read there."""
     return SessionReport(
         session_id=printable(sighting.session),
         agent_id=printable(sighting.agent),
+        file=printable(origin.file),
+        reader=printable(origin.reader),
         outcome=sighting.outcome,
         action=sighting.action,
         coverage=replace(sighting.coverage, unreadable=len(sighting.unreadable)),

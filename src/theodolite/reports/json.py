@@ -9,7 +9,7 @@ import msgspec
 from theodolite.core.reader import Unreadable
 from theodolite.reports.document import session_report, summary
 from theodolite.reports.escaping import ascii_json
-from theodolite.reports.totals import Run, Totals
+from theodolite.reports.totals import NOWHERE, Origin, Run, Totals
 from theodolite.runtime.replay import Sighting
 
 __all__ = ("JSONLinesReport", "JSONReport", "encoded")
@@ -24,11 +24,11 @@ class JSONReport:
         self._stream = stream
         self._begun = False
 
-    def add(self, item: Sighting | Unreadable) -> None:
+    def add(self, item: Sighting | Unreadable, origin: Origin = NOWHERE) -> None:
         """Write a session."""
         if isinstance(item, Sighting):
             self._stream.write(b",\n" if self._begun else b'{"schema":1,"sessions":[\n')
-            self._stream.write(encoded(session_report(item)))
+            self._stream.write(encoded(session_report(item, origin)))
             self._begun = True
 
     def end(self, totals: Totals, run: Run) -> None:
@@ -43,10 +43,10 @@ class JSONLinesReport:
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
 
-    def add(self, item: Sighting | Unreadable) -> None:
+    def add(self, item: Sighting | Unreadable, origin: Origin = NOWHERE) -> None:
         """Write a session."""
         if isinstance(item, Sighting):
-            self._stream.write(encoded(session_report(item)) + b"\n")
+            self._stream.write(encoded(session_report(item, origin)) + b"\n")
             self._stream.flush()
 
     def end(self, totals: Totals, run: Run) -> None:

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from theodolite.reports.escaping import inert
 
-__all__ = ("Block", "Heading", "Paragraph", "Span", "Style", "Table", "plain")
+__all__ = ("Block", "Heading", "Paragraph", "Span", "Style", "Table", "counted", "plain")
 
 # A plain report looks the same wherever it is written, so its width does not depend on where that is.
 WIDTH = 100
@@ -59,6 +59,15 @@ class Table(Struct, frozen=True):
 
 
 Block = Heading | Paragraph | Table
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a count with its noun.
+
+    >>> counted(1, "session"), counted(2_000, "session")
+    ('1 session', '2,000 sessions')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def plain(blocks: Iterable[Block]) -> Iterator[str]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
+from types import MappingProxyType
 
 from msgspec import Struct
 
-__all__ = ("Page", "codes", "page")
+from theodolite.core.arguments import is_mapping
+
+__all__ = ("Page", "codes", "meaning_of", "page", "pages_of")
 
 _FAILURE = "monitor.failure"
 
@@ -20,6 +24,26 @@ class Page(Struct, frozen=True, kw_only=True):
     text: str
 
 
+def pages_of(detectors: Iterable[object]) -> dict[str, str]:
+    """Return the pages that detectors bring: Markdown by code, in an attribute `pages` that a detector may have.
+
+    What is no text is left out, and so is a page of another detector's code.
+    """
+    brought: dict[str, str] = {}
+    for detector in detectors:
+        name: object = getattr(detector, "name", None)
+        offered: object = getattr(detector, "pages", None)
+        texts: Mapping[object, object] = offered if is_mapping(offered) else {}
+        brought.update(
+            {
+                code: text
+                for code, text in texts.items()
+                if isinstance(code, str) and isinstance(text, str) and code.partition(".")[0] == name
+            }
+        )
+    return brought
+
+
 @cache
 def codes() -> tuple[str, ...]:
     """Return the codes that have a page, sorted."""
@@ -27,13 +51,20 @@ def codes() -> tuple[str, ...]:
     return tuple(sorted(name.removesuffix(".md") for name in names if name.endswith(".md")))
 
 
-def page(code: str) -> Page | None:
-    """Return the page of a code, or None. The failures of all detectors share one.
+def page(code: str, brought: Mapping[str, str] = MappingProxyType({})) -> Page | None:
+    """Return the page of a code: ours, or else one that was brought, or None. The failures of all detectors share one.
 
     >>> page("margin.failure").code
     'monitor.failure'
     """
-    return _read(_FAILURE if code.endswith(".failure") else code)
+    own = _read(_FAILURE if code.endswith(".failure") else code)
+    return own if own is not None or code not in brought else _page(code, brought[code])
+
+
+def meaning_of(code: str, brought: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Return in one line what a code means, whether it has a page or not."""
+    known = page(code, brought)
+    return known.meaning if known else f"an alarm of the detector {code.partition('.')[0]}, which brings no page."
 
 
 @cache
@@ -41,5 +72,10 @@ def _read(code: str) -> Page | None:
     if code not in codes():
         return None
     text = files("theodolite.reports").joinpath("codes", f"{code}.md").read_text(encoding="utf-8")
-    # The second paragraph of a page, its first after the title, says what the code means.
-    return Page(code=code, meaning=" ".join(text.split("\n\n")[1].split()), text=text)
+    return _page(code, text)
+
+
+def _page(code: str, text: str) -> Page:
+    # The first paragraph that is no title says what the code means.
+    told = (" ".join(part.split()) for part in text.split("\n\n") if part.strip() and not part.startswith("#"))
+    return Page(code=code, meaning=next(told, f"{code} is explained on its page."), text=text)

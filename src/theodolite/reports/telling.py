@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from msgspec import Struct
 
@@ -12,10 +13,11 @@ from theodolite.core.reading import Evidence, Failure, Reading, Signal, Status
 from theodolite.reports.escaping import inert
 from theodolite.reports.findings import Alarm, Finding, findings
 from theodolite.reports.layout import Block, Heading, Paragraph, Span, Style, Table
-from theodolite.reports.pages import page
+from theodolite.reports.pages import meaning_of
+from theodolite.reports.totals import NOWHERE, Origin
 from theodolite.runtime.replay import Sighting
 
-__all__ = ("place", "session_blocks")
+__all__ = ("place", "session_blocks", "where")
 
 # What a person reads before giving up; the JSON forms have all of it.
 ROWS, FINDINGS, CALLS, PASSAGES, PIECES, FAILURES = 100, 20, 10, 3, 8, 10
@@ -53,26 +55,39 @@ class _Row(Struct):
         return self.allowed and not self.marks
 
 
-def session_blocks(sighting: Sighting) -> Iterator[Block]:
-    """Yield what there is to say of a session with a finding or a failure."""
+def session_blocks(
+    sighting: Sighting, origin: Origin = NOWHERE, pages: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[Block]:
+    """Yield what there is to say of a session with a finding or a failure.
+
+    `pages` are those that plug-ins bring. Evidence of a kind `NAME.passage` is told as the text that a call follows,
+    `NAME.argument` as what the call took from it; any other kind as it is.
+    """
     yield Heading((_TITLES[sighting.outcome], *_name(sighting), *_asked(sighting.action)))
+    if origin.file:
+        yield Paragraph((Span(f"read from {where(origin)}", Style.QUIET),))
     rows = _rows(sighting)
     if not all(row.quiet for row in rows):
         yield _timeline(rows)
     tools = {row.about: row.tool for row in rows}
     found = findings(sighting)
     for number, finding in enumerate(found[:FINDINGS], 1):
-        yield from _finding(number, finding, tools)
+        yield from _finding(number, finding, tools, pages)
     if len(found) > FINDINGS:
         yield Paragraph((Span(f"... and {len(found) - FINDINGS} more findings in this session", Style.QUIET),))
     yield from _failures(sighting)
     yield from _limited((_unreadable(item) for item in sighting.unreadable), FAILURES, "parts that could not be read")
 
 
+def where(origin: Origin) -> str:
+    """Return the file and the format of a session."""
+    return f"{inert(origin.file, QUOTE)} ({inert(origin.reader, NAME)})" if origin.file else ""
+
+
 def place(item: Unreadable) -> str:
     """Return where an unreadable part stands."""
-    where = f"{item.file}:{item.line}" if item.line else item.file
-    return f"{where}: " if where else ""
+    part = f"{item.file}:{item.line}" if item.line else item.file
+    return f"{part}: " if part else ""
 
 
 def _name(sighting: Sighting) -> tuple[Span, ...]:
@@ -128,17 +143,15 @@ def _mark(signal: Signal) -> str:
     return f"{word} {signal.code} {said.score:.2f}"
 
 
-def _finding(number: int, finding: Finding, tools: dict[int, str | None]) -> Iterator[Block]:
-    known = page(finding.code)
-    meaning = f" {known.meaning}" if known else ""
+def _finding(number: int, finding: Finding, tools: dict[int, str | None], pages: Mapping[str, str]) -> Iterator[Block]:
+    meaning = f" {inert(meaning_of(finding.code, pages), QUOTE)}"
     yield Paragraph((Span(f"{number}. "), Span(f"{finding.code}:", Style.BAD), Span(meaning)), hang=3)
     calls = [_call(seq, tools) for seq in finding.calls[:CALLS]]
     more = f" and {len(finding.calls) - CALLS} more" if len(finding.calls) > CALLS else ""
     yield _line("calls", Span(", ".join(calls) + more))
     yield from _evidence(finding, tools)
     yield _line("how sure", Span(_sure(finding.worst.signal)))
-    if known:
-        yield _line("more", Span(f"theodolite explain {finding.code}"))
+    yield _line("more", Span(f"theodolite explain {finding.code}"))
 
 
 def _line(label: str, *spans: Span) -> Paragraph:
@@ -158,9 +171,10 @@ def _evidence(finding: Finding, tools: dict[int, str | None]) -> Iterator[Block]
     for alarm in finding.alarms:
         said = alarm.signal.said
         for item in said.evidence if isinstance(said, Reading) else ():
-            if item.kind == "margin.passage":
+            kind = item.kind.partition(".")[2]
+            if kind == "passage":
                 passages[_passage(item, alarm)] = None
-            elif item.kind == "margin.argument":
+            elif kind == "argument":
                 source = next((seq for seq in item.seqs if seq != alarm.about), None)
                 taken.setdefault((alarm.about, source), []).append(inert(item.path, PATH))
             else:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import MappingProxyType
 
 from theodolite.core.event import HOST_EVENTS
 from theodolite.core.policy import Outcome
 from theodolite.core.reader import Unreadable
 from theodolite.reports.escaping import inert
-from theodolite.reports.layout import Block, Heading, Paragraph, Span, Style, Table
-from theodolite.reports.telling import NAME, QUOTE, place, session_blocks
-from theodolite.reports.totals import Run, Totals, Watch
+from theodolite.reports.layout import Block, Heading, Paragraph, Span, Style, Table, counted
+from theodolite.reports.telling import NAME, QUOTE, place, session_blocks, where
+from theodolite.reports.totals import NOWHERE, Origin, Run, Totals, Watch
 from theodolite.runtime.replay import Sighting
 
 __all__ = ("TextReport", "tally")
@@ -22,6 +24,8 @@ _OUTCOMES = {
     Outcome.CLEAN: Span("clean", Style.GOOD),
 }
 
+# Sessions of one outcome that are told whole: a report of more is not read, and would be held in memory.
+TOLD = 100
 # Sessions that have a line each; of more, only their number is given.
 LINES = 20
 # Parts outside of any session that are listed.
@@ -31,23 +35,30 @@ PARTS = 50
 class TextReport:
     """Tells it all at the end, since what could be seen comes first. Of a quiet session it keeps one line.
 
-    `show` takes the blocks of the report in order and writes them somewhere.
+    `show` takes the blocks of the report in order and writes them somewhere. `pages` are those that plug-ins bring for
+    their codes. Of each outcome the first 100 sessions are told whole, and the others counted.
     """
 
-    def __init__(self, show: Callable[[Iterable[Block]], None]) -> None:
+    def __init__(
+        self, show: Callable[[Iterable[Block]], None], *, pages: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
         self._show = show
+        self._pages = pages
+        self._times: Counter[Outcome] = Counter()
         self._told: list[Block] = []
         self._lines: dict[Outcome, list[Block]] = {Outcome.CLEAN: [], Outcome.NOT_ENOUGH_EVIDENCE: []}
 
-    def add(self, item: Sighting | Unreadable) -> None:
-        """Take a session."""
+    def add(self, item: Sighting | Unreadable, origin: Origin = NOWHERE) -> None:
+        """Take a session and where it was read."""
         if isinstance(item, Unreadable):
             return
         lines = self._lines.get(item.outcome)
+        self._times[item.outcome] += 1
         if lines is None:
-            self._told.extend(session_blocks(item))
+            if self._times[item.outcome] <= TOLD:
+                self._told.extend(session_blocks(item, origin, self._pages))
         elif len(lines) <= LINES:
-            lines.append(_line(item))
+            lines.append(_line(item, origin))
 
     def end(self, totals: Totals, run: Run) -> None:
         """Write the report."""
@@ -61,12 +72,23 @@ class TextReport:
             yield Heading((Span("Who looked", Style.STRONG),))
             yield _watches(totals.watches)
         yield from self._told
+        yield from self._untold()
         yield from self._quiet("Clean sessions", Outcome.CLEAN, totals)
         yield from self._quiet("Sessions without enough evidence", Outcome.NOT_ENOUGH_EVIDENCE, totals)
         yield from _unjudged(totals)
         yield Heading((Span("Summary", Style.STRONG),))
         yield Paragraph(tally(totals), hang=0)
+        if run.store:
+            kept = f"Kept {counted(run.records, 'record')} in {inert(run.store, QUOTE)}."
+            yield Paragraph((Span(kept),), hang=0)
         yield Paragraph((Span("Clean means that nobody who could look alarmed, no more.", Style.QUIET),), hang=0)
+
+    def _untold(self) -> Iterator[Block]:
+        for outcome, (said, _) in _OUTCOMES.items():
+            more = self._times[outcome] - TOLD
+            if more > 0 and outcome not in self._lines:
+                rest = f"{counted(more, 'more session')} {said}: {TOLD} are told, --format json has all"
+                yield Heading((Span(f"... and {rest}", Style.QUIET),))
 
     def _quiet(self, title: str, outcome: Outcome, totals: Totals) -> Iterator[Block]:
         count = totals.outcomes[outcome]
@@ -78,7 +100,7 @@ class TextReport:
 
 def tally(totals: Totals) -> tuple[Span, ...]:
     """Return in one line what a scan came to."""
-    spans = [Span(_count(totals.sessions, "session"))]
+    spans = [Span(counted(totals.sessions, "session"))]
     for outcome in Outcome:
         count = totals.outcomes[outcome]
         if count:
@@ -90,13 +112,13 @@ def tally(totals: Totals) -> tuple[Span, ...]:
     if totals.refused:
         spans.append(Span(f" Calls refused: {totals.refused:,} of {totals.calls:,}."))
     if totals.unread:
-        spans.append(Span(f" {_count(totals.unread, 'part')} could not be read.", Style.WARN))
+        spans.append(Span(f" {counted(totals.unread, 'part')} could not be read.", Style.WARN))
     return tuple(spans)
 
 
 def _opening(totals: Totals, run: Run) -> Iterator[Block]:
-    events = _count(totals.events.total(), "event")
-    title = f"theodolite {run.version}: {_count(totals.sessions, 'session')}, {events}"
+    events = counted(totals.events.total(), "event")
+    title = f"theodolite {run.version}: {counted(totals.sessions, 'session')}, {events}"
     yield Heading((Span(title, Style.STRONG),))
     graded = f"by the calibration {inert(run.calibration, NAME)}" if run.calibration else "by the shipped thresholds"
     yield Paragraph((Span(f"Graded {graded}.", Style.QUIET),))
@@ -107,6 +129,8 @@ def _opening(totals: Totals, run: Run) -> Iterator[Block]:
 def _seen(totals: Totals) -> Iterator[Block]:
     yield Heading((Span("What could be seen", Style.STRONG),))
     yield Paragraph((Span("events:    ", Style.QUIET), Span(_listed(totals.events) or "none")), hang=11)
+    if totals.readers:
+        yield Paragraph((Span("formats:   ", Style.QUIET), Span(inert(_listed(totals.readers)))), hang=11)
     yield Paragraph((Span("channels:  ", Style.QUIET), Span(_listed(totals.channels) or "none")), hang=11)
 
 
@@ -114,12 +138,13 @@ def _unseen(totals: Totals) -> Iterator[Block]:
     yield Heading((Span("What could not be seen", Style.STRONG),))
     never = sorted(kind.__name__ for kind in HOST_EVENTS if kind.__name__ not in totals.events)
     if never:
-        yield Paragraph((Span("never came:  ", Style.QUIET), Span(", ".join(never))), hang=13)
+        shows = "this recording shows no" if totals.sessions == 1 else "these recordings show no"
+        yield Paragraph((Span(f"{shows} ", Style.QUIET), Span(", ".join(never))))
     for field, count in sorted(totals.unset.items()):
         of = totals.events[field.partition(".")[0]]
         yield Paragraph((Span("not shown:   ", Style.QUIET), Span(f"{field} in {count:,} of {of:,}", Style.WARN)))
     if totals.unread:
-        unread = f"{_count(totals.unread, 'part')} of the recordings"
+        unread = f"{counted(totals.unread, 'part')} of the recordings"
         yield Paragraph((Span("not read:    ", Style.QUIET), Span(unread, Style.WARN)))
     if not (never or totals.unset or totals.unread):
         yield Paragraph((Span("nothing: every kind of event came, with all its fields"),))
@@ -133,7 +158,7 @@ def _watches(watches: Iterable[Watch]) -> Table:
             Span("yes" if watch.decides else "no"),
             Span(f"{watch.spoke:,}"),
             Span(f"{watch.failed:,}", Style.WARN if watch.failed else Style.PLAIN),
-            Span(_count(watch.blind, "session"), Style.WARN if watch.blind else Style.PLAIN),
+            Span(counted(watch.blind, "session"), Style.WARN if watch.blind else Style.PLAIN),
         )
         for watch in watches
     ]
@@ -142,37 +167,38 @@ def _watches(watches: Iterable[Watch]) -> Table:
 
 def _unjudged(totals: Totals) -> Iterator[Block]:
     blind = [watch for watch in totals.watches if watch.blind]
-    if not (blind or totals.troubles or totals.unexplained or totals.unreadable):
+    if not (blind or totals.undecided or totals.troubles or totals.unexplained or totals.unreadable):
         return
     yield Heading((Span("What could not be judged", Style.STRONG),))
+    if totals.undecided:
+        nobody = f"no detector that decides is switched on: nobody judged {counted(totals.undecided, 'session')}"
+        yield Paragraph((Span(nobody, Style.WARN),))
     for watch in blind:
-        what = f"{inert(watch.detector, NAME)} could not judge {_count(watch.blind, 'session')}"
+        what = f"{inert(watch.detector, NAME)} could not judge {counted(watch.blind, 'session')}"
         gaps = ", ".join(f"{name} in {count:,} of them" for name, count in sorted(watch.missing.items()))
-        missing = f" (never came: {gaps})" if gaps else ""
+        missing = f" (not there: {gaps})" if gaps else ""
         yield Paragraph((Span(what + missing, Style.WARN if watch.decides else Style.PLAIN),))
     for trouble in totals.troubles:
-        times = f"{inert(trouble.detector, NAME)}: {trouble.cause.replace('_', ' ')}, {_count(trouble.times, 'time')}"
+        who = f"{inert(trouble.detector, NAME)} {inert(trouble.version, NAME)}"
+        times = f"{who}: {trouble.cause.replace('_', ' ')}, {counted(trouble.times, 'time')}"
         first = f", first in session {inert(trouble.session, NAME)}: {inert(trouble.detail, QUOTE)}"
         yield Paragraph((Span(times, Style.WARN), Span(first)))
     for name, count in totals.unexplained.items():
-        yield Paragraph((Span(f"{inert(name, NAME)}: failed outside of any decision, {_count(count, 'time')}"),))
+        yield Paragraph((Span(f"{inert(name, NAME)}: failed outside of any decision, {counted(count, 'time')}"),))
     for part in totals.unreadable[:PARTS]:
         yield Paragraph((Span(inert(place(part), QUOTE), Style.STRONG), Span(inert(part.reason, QUOTE))))
     inside = totals.unread - len(totals.unreadable)
     if inside > 0 or len(totals.unreadable) > PARTS:
         more = totals.unread - min(PARTS, len(totals.unreadable))
-        yield Paragraph((Span(f"{_count(more, 'more part')}: see the sessions, or --format json", Style.QUIET),))
+        yield Paragraph((Span(f"{counted(more, 'more part')}: see the sessions, or --format json", Style.QUIET),))
 
 
-def _line(item: Sighting) -> Paragraph:
-    seen = f"{_count(len(item.calls), 'call')}, {_count(sum(item.coverage.events.values()), 'event')}"
+def _line(item: Sighting, origin: Origin) -> Paragraph:
+    seen = f"{counted(len(item.calls), 'call')}, {counted(sum(item.coverage.events.values()), 'event')}"
     blind = f"; could not judge: {', '.join(map(inert, item.coverage.blind))}" if item.coverage.blind else ""
-    return Paragraph((Span(inert(item.session, QUOTE)), Span(f"  {seen}{blind}", Style.QUIET)))
+    file = f"; {where(origin)}" if origin.file else ""
+    return Paragraph((Span(inert(item.session, QUOTE)), Span(f"  {seen}{blind}{file}", Style.QUIET)))
 
 
 def _listed(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {count:,}" for name, count in sorted(counts.items(), key=lambda item: -item[1]))
-
-
-def _count(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

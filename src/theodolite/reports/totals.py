@@ -14,29 +14,41 @@ from theodolite.core.reading import Cause, Failure
 from theodolite.reports.findings import findings
 from theodolite.runtime.replay import Sighting
 
-__all__ = ("Report", "Run", "Totals", "Trouble", "Watch")
+__all__ = ("Origin", "Report", "Run", "Totals", "Trouble", "Watch")
 
 # Parts outside of any session that are kept to be listed; more are counted. Who has more has one cause for them.
 LISTED = 1_000
+
+
+class Origin(Struct, frozen=True, kw_only=True):
+    """Where a session was read: its file, and the name of the format. Both are empty where nobody knows."""
+
+    file: str = ""
+    reader: str = ""
+
+
+NOWHERE = Origin()
 
 
 class Run(Struct, frozen=True, kw_only=True):
     """What a report has to say of the scan itself.
 
     `version` is that of this package, `calibration` the id of the artefact in use. `complete` is False when the scan
-    was stopped before its end.
+    was stopped before its end. `store` is where evidence was kept, if anywhere, and `records` how much of it.
     """
 
     version: str
     calibration: str | None = None
     complete: bool = True
+    store: str = ""
+    records: int = 0
 
 
 class Report(Protocol):
     """Writes what a scan comes to, in the order given. `end` is called once, when everything was added."""
 
-    def add(self, item: Sighting | Unreadable) -> None:
-        """Take a session, or a part that belongs to none."""
+    def add(self, item: Sighting | Unreadable, origin: Origin = NOWHERE) -> None:
+        """Take a session and where it was read, or a part that belongs to none."""
         ...
 
     def end(self, totals: Totals, run: Run) -> None:
@@ -68,9 +80,10 @@ class Watch(Struct, kw_only=True):
 
 
 class Trouble(Struct, kw_only=True):
-    """How often a detector failed for one cause, and what it said the first time, in which session."""
+    """How often one version of a detector failed for one cause, and what it said the first time, in which session."""
 
     detector: str
+    version: str
     cause: Cause
     detail: str
     session: str
@@ -90,10 +103,12 @@ class Totals:
         self.channels: Counter[str] = Counter()
         self.unset: Counter[str] = Counter()
         self.failures: Counter[str] = Counter()
+        self.readers: Counter[str] = Counter()
+        self.undecided = 0
         self.unread = 0
         self.unreadable: list[Unreadable] = []
         self._watches: dict[tuple[str, str], Watch] = {}
-        self._troubles: dict[tuple[str, Cause], Trouble] = {}
+        self._troubles: dict[tuple[str, str, Cause], Trouble] = {}
 
     @property
     def sessions(self) -> int:
@@ -118,7 +133,7 @@ class Totals:
             explained[trouble.detector] += trouble.times if trouble.cause is not Cause.NO_EVIDENCE else 0
         return dict(self.failures - explained)
 
-    def add(self, item: Sighting | Unreadable) -> None:
+    def add(self, item: Sighting | Unreadable, origin: Origin = NOWHERE) -> None:
         """Count a session, or a part that belongs to none."""
         if isinstance(item, Unreadable):
             self.unread += 1
@@ -127,6 +142,8 @@ class Totals:
             return
         self.outcomes[item.outcome] += 1
         self.actions[item.action] += 1
+        self.readers.update([origin.reader] if origin.reader else [])
+        self.undecided += not any(sight.decides for sight in item.coverage.detectors)
         self.findings.update(finding.code for finding in findings(item))
         self.calls += len(item.calls)
         self.refused += sum(not row.decision.allowed for row in item.calls)
@@ -150,5 +167,11 @@ class Totals:
         for signal in decision.signals:
             said = signal.said
             if isinstance(said, Failure):
-                first = Trouble(detector=said.detector, cause=said.cause, detail=said.detail, session=decision.session)
-                self._troubles.setdefault((said.detector, said.cause), first).times += 1
+                first = Trouble(
+                    detector=said.detector,
+                    version=said.version,
+                    cause=said.cause,
+                    detail=said.detail,
+                    session=decision.session,
+                )
+                self._troubles.setdefault((said.detector, said.version, said.cause), first).times += 1

@@ -34,6 +34,24 @@ __all__ = ("Conversation",)
 # Calls whose results may still come. The API takes at most 128 tools a request and wants the results next.
 _MAX_CALLS = 1024
 _ATTACHED = {"image_url": Channel.USER_IMAGE, "input_audio": Channel.USER_AUDIO, "file": Channel.USER_FILE}
+# Kinds of parts that hosts of other interfaces record; any other word of a recording is not repeated in a message.
+_FOREIGN = frozenset(
+    {
+        *_ATTACHED,
+        "document",
+        "image",
+        "input_file",
+        "input_image",
+        "input_text",
+        "output_text",
+        "reasoning",
+        "redacted_thinking",
+        "server_tool_use",
+        "thinking",
+        "tool_result",
+        "tool_use",
+    }
+)
 _TEXT_ONLY: Mapping[str, Channel] = {}
 
 _T = TypeVar("_T")
@@ -166,7 +184,8 @@ class Conversation:
             elif part.type in attached:
                 channels.append(attached[part.type])
             else:
-                self._fault(f"content[{index}]", "a part of a kind that is not read here")
+                kind = f"the kind {part.type}, which" if part.type in _FOREIGN else "a kind that"
+                self._fault(f"content[{index}]", f"a part of {kind} is not read here")
         return _Content(
             text="\n".join(texts) if texts else UNSET,
             parts=True,

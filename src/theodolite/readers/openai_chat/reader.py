@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import BinaryIO
 
@@ -15,6 +16,8 @@ from theodolite.readers.openai_chat.form import ITEMS, NAME, RECORD, Record
 from theodolite.readers.openai_chat.pieces import Cut, Piece, pieces
 
 __all__ = ("OpenAIChat",)
+
+_BYTE = re.compile(r"\(byte (\d+)\)")
 
 
 class OpenAIChat:
@@ -65,7 +68,7 @@ def _record(piece: Piece, name: str, given: set[str], file: str) -> Iterator[Rec
         record = decode(RECORD, piece.data)
         messages = decode(ITEMS, record.messages) if isinstance(record.messages, Raw) else None
     except EventError as error:
-        yield Unreadable(file=file, line=piece.line, reason=str(error))
+        yield Unreadable(file=file, line=_line(piece, str(error)), reason=str(error))
         return
     if messages is None:
         yield Unreadable(file=file, line=piece.line, reason="an object without messages")
@@ -82,6 +85,12 @@ def _record(piece: Piece, name: str, given: set[str], file: str) -> Iterator[Rec
     for message in messages:
         yield from conversation.message(message, piece.line)
     yield from conversation.end()
+
+
+def _line(piece: Piece, reason: str) -> int:
+    """Return the line of a fault: where its reason names a byte of the piece, the one on which that stands."""
+    byte = _BYTE.search(reason)
+    return piece.line + (piece.data.count(b"\n", 0, int(byte[1])) if byte else 0)
 
 
 def _said_name(record: Record) -> str:
