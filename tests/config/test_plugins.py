@@ -12,7 +12,7 @@ import pytest
 from theodolite.config.plugins import GROUPS, SWITCH, PluginWarning, plugins
 from theodolite.config.settings import Settings, StoreSettings
 from theodolite.config.wiring import wire
-from theodolite.core.errors import ConfigError
+from theodolite.core.errors import ConfigError, StoreError
 from theodolite.core.event import TurnEnded
 
 DETECTOR = """
@@ -200,3 +200,78 @@ def test_there_is_a_group_for_each_port_that_a_plug_in_may_fill() -> None:
         "stores",
         "verifiers",
     ]
+
+
+BROKEN = """
+from theodolite.testing.fakes import QuietDetector, ScriptedVerifier
+
+class Raising(QuietDetector):
+    def __init__(self):
+        raise RuntimeError("no such host")
+
+class Lacking:
+    name = "lacking"
+    version = "1"
+    reads = frozenset()
+    needs = frozenset()
+
+    def begin(self):
+        raise AssertionError("never reached")
+
+class Junk(QuietDetector):
+    def __init__(self):
+        super().__init__(name="junk", bands={"junk.x": 0.5})
+
+class Beginless(QuietDetector):
+    def begin(self):
+        raise LookupError("no state")
+
+class Updateless:
+    name, version, reads, needs, bands = "updateless", "1", frozenset(), frozenset(), {}
+
+class Codeless:
+    name, version, subject = "codeless", "1", object
+
+    def inquire(self, subject):
+        raise AssertionError(subject)
+
+class Nameless:
+    def __init__(self, *args, **kwargs):
+        pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("group", "kind", "told"),
+    [
+        ("detectors", "Raising", "the detector 'bad': RuntimeError: no such host"),
+        ("detectors", "Lacking", "AttributeError: 'Lacking' object has no attribute 'update'"),
+        ("detectors", "Junk", "AttributeError: 'float' object has no attribute 'acts'"),
+        ("detectors", "Beginless", "LookupError: no state"),
+        ("detectors", "Updateless", "no attribute 'update'"),
+        ("detectors", "Nameless", "no attribute 'update'"),
+        ("verifiers", "Raising", "the verifier 'bad': RuntimeError: no such host"),
+        ("verifiers", "Codeless", "no attribute 'codes'"),
+        ("readers", "Raising", "the reader 'bad': RuntimeError: no such host"),
+        ("readers", "Nameless", "no attribute 'name'"),
+    ],
+)
+def test_a_plug_in_that_cannot_be_used_warns_and_is_left_out(offer: Offer, group: str, kind: str, told: str) -> None:
+    offer("unusable", BROKEN, f"[theodolite.{group}]\nbad = {{module}}:{kind}\n")
+    with pytest.warns(PluginWarning, match=rf"^plug-in left out: .*{told}.*Set THEODOLITE_PLUGINS=0") as seen:
+        found = names(Settings())
+    assert {"margin", "shadow_memory"} <= set(found)
+    assert len(seen) == 1
+
+
+@pytest.mark.parametrize("kind", ["Raising", "Nameless"])
+def test_a_redactor_or_store_that_was_chosen_and_cannot_be_used_is_an_error(offer: Offer, kind: str) -> None:
+    offer(
+        "unusable",
+        BROKEN,
+        f"[theodolite.redactors]\nbad = {{module}}:{kind}\n[theodolite.stores]\nbad = {{module}}:{kind}\n",
+    )
+    with pytest.raises(ConfigError, match="the redactor 'bad' of a plug-in cannot be used: "):
+        wire(Settings(redactor="bad"))
+    with pytest.raises(StoreError, match="the store 'bad' of a plug-in cannot be opened: "):
+        wire(Settings(store=StoreSettings(path="x", kind="bad")))

@@ -18,6 +18,7 @@ from theodolite.core.reading import Reading, Status
 from theodolite.core.redaction import Profile
 from theodolite.core.store import verify
 from theodolite.runtime.monitor import Monitor
+from theodolite.stores.memory import MemoryStore
 
 KEY = "0123456789abcdef"
 FITTED = """{"schema": 1, "id": "fitted", "status": "REFERENCE", "alpha": 0.05, "date": "2026-11-29",
@@ -230,3 +231,42 @@ def test_the_environment_sets_nothing(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(os, "environ", {"THEODOLITE_POLICY": "enforce", "THEODOLITE_STORE": str(tmp_path / "x.db")})
     with wire(Settings(plugins=False)) as instrument:
         assert (instrument.monitor.fleet.policy.default, instrument.store) == (Mode.WARN, None)
+
+
+@pytest.mark.parametrize(
+    ("named", "known", "fault"),
+    [
+        (
+            "margin.untrusted",
+            "margin.untrustd",
+            r"bands: no detector has the code 'margin\.untrustd'; did you mean 'margin",
+        ),
+        ('"margin":', '"margn":', r"versions: there is no detector 'margn'; did you mean 'margin'\?"),
+    ],
+)
+def test_a_calibration_for_what_is_not_wired_is_told_with_the_nearest(
+    tmp_path: Path, named: str, known: str, fault: str
+) -> None:
+    (tmp_path / "fitted.json").write_text((FITTED % "1").replace(named, known), encoding="utf-8")
+    with pytest.raises(CalibrationError, match=rf"fitted\.json: {fault}"):
+        wire(settings(tmp_path, "calibration = 'fitted.json'"))
+
+
+def test_a_calibration_for_a_detector_that_is_switched_off_does_no_harm(tmp_path: Path) -> None:
+    (tmp_path / "fitted.json").write_text(FITTED % "1", encoding="utf-8")
+    wire(settings(tmp_path, "calibration = 'fitted.json'\n[detectors.margin]\nenabled = false")).close()
+
+
+def test_a_store_that_is_given_open_is_kept_to_and_stays_open() -> None:
+    class Counted(MemoryStore):
+        closed = 0
+
+        def close(self) -> None:
+            self.closed += 1
+
+    store = Counted()
+    with wire(Settings(plugins=False, store=StoreSettings(path="is not opened")), store=store) as instrument:
+        hijacked(instrument.monitor)
+        assert instrument.store is store
+    assert (len(list(store.read())) > 0, store.closed) == (True, 0)
+    assert not Path("is not opened").exists()

@@ -117,7 +117,7 @@ def test_decisions_are_numbered_in_order_and_each_is_about_an_event_that_came_be
 def test_a_session_that_is_saved_and_restored_goes_on_as_if_nothing_had_happened(
     given_steps: list[Step], cut: int
 ) -> None:
-    unmoved, moved = MemoryStore(salts=lambda: "00" * 16 * 16), MemoryStore(salts=lambda: "00" * 16)
+    unmoved, moved = MemoryStore(salts=lambda: "00" * 16), MemoryStore(salts=lambda: "00" * 16)
     expected = lived(opened(instrument(unmoved)), given_steps)
 
     session = opened(instrument(moved))
@@ -135,7 +135,7 @@ def test_a_session_that_is_saved_and_restored_goes_on_as_if_nothing_had_happened
     ids=["clean", "hijacked", "hostile", "synthetic"],
 )
 def test_a_session_may_be_saved_and_restored_at_every_event(events: tuple[AnyHostEvent, ...]) -> None:
-    unmoved, moved = MemoryStore(salts=lambda: "00" * 16 * 16), MemoryStore(salts=lambda: "00" * 16)
+    unmoved, moved = MemoryStore(salts=lambda: "00" * 16), MemoryStore(salts=lambda: "00" * 16)
     expected = lived(opened(instrument(unmoved)), events)
     session = opened(instrument(moved))
     found: list[list[Decision]] = []

@@ -6,10 +6,11 @@ from collections.abc import Callable, Generator
 
 import pytest
 from msgspec import Struct
+from msgspec.structs import replace
 
 from theodolite.core.calibration import Band, grade
-from theodolite.core.event import InquirySettled, MessageObserved, stamp
-from theodolite.core.inquiry import Dialogue, Draw, Inquiry, Query, Reply, Role
+from theodolite.core.event import InquirySettled, MessageObserved, ModelUsage, stamp
+from theodolite.core.inquiry import Dialogue, Draw, Inquiry, Query, Reply, Role, Usage
 from theodolite.core.reading import Cause, Failure, Reading, Signal
 from theodolite.core.verifier import Case
 from theodolite.core.window import Window
@@ -18,6 +19,7 @@ from theodolite.runtime.drive import drive_sync
 from theodolite.testing.fakes import AskingDetector, Question, ScriptedVerifier
 
 BAND = Band(alert=0.5, strong=0.9, width=0.1)
+USAGE = Usage(input_tokens=10, output_tokens=2)
 BANDS = {"asker.x": BAND, "asking.differs": BAND}
 SUBJECT = Question(prompt="May I?", seq=2)
 ASK = (Query(role=Role.SUBJECT, prompt="May I?", canary="canary-1"), Query(role=Role.SHADOW, prompt="May I?"))
@@ -39,7 +41,7 @@ class Asker:
 
 
 def reply(query: Query) -> Reply:
-    return Reply(query=query, model="m-1", draws=(Draw(text=query.role.value),))
+    return Reply(query=query, model="m-1", draws=(Draw(text=query.role.value),), usage=USAGE)
 
 
 def failing(query: Query) -> Reply | Failure:
@@ -56,8 +58,12 @@ def inquiry(subject: Struct = SUBJECT) -> Inquiry:
     return Inquiry(asker="asker", version="1", about=2, subject=subject)
 
 
-def reading(score: float, *, detector: str = "asker", version: str = "1") -> Reading:
-    return Reading(detector=detector, version=version, code="asker.x", score=score)
+def reading(score: float, *, detector: str = "asker", version: str = "1", models: tuple[str, ...] = ()) -> Reading:
+    return Reading(detector=detector, version=version, code="asker.x", score=score, models=models)
+
+
+def failed(detector: str, version: str) -> Failure:
+    return Failure(detector=detector, version=version, cause=Cause.TIMEOUT, detail="a number that was confided")
 
 
 def settled(
@@ -65,8 +71,10 @@ def settled(
     ask: Callable[[Query], Reply | Failure] = reply,
     *verifiers: ScriptedVerifier,
     window: Window | None = None,
+    models: tuple[str, ...] = ("m-1",),
 ) -> InquirySettled:
-    return drive_sync(consult(asker, inquiry(), grade=graded, verifiers=verifiers, window=window), ask)
+    consultation = consult(asker, inquiry(), grade=graded, verifiers=verifiers, window=window, models=models)
+    return drive_sync(consultation, ask)
 
 
 def test_making_a_consultation_calls_nothing() -> None:
@@ -89,6 +97,7 @@ def test_what_was_said_what_was_asked_and_what_was_planted_are_told() -> None:
         said=(reading(0.25), reading(0.0)),
         exchanges=3,
         canaries=("canary-1", "canary-2"),
+        usage=(ModelUsage(model="m-1", input_tokens=30, output_tokens=6),),
     )
 
 
@@ -148,6 +157,9 @@ def never_ends(_: Struct) -> Generator[object, object, object]:
         (returns((None,)), Cause.MALFORMED, "NoneType is neither a Reading nor a Failure"),
         (returns((reading(0.5, detector="margin"),)), Cause.MALFORMED, "spoke in the name of margin 1"),
         (returns((reading(0.5, version="2"),)), Cause.MALFORMED, "spoke in the name of asker 2"),
+        (returns((failed("panel", "1"),)), Cause.MALFORMED, "spoke in the name of panel 1"),
+        (returns((failed("asker", "2"),)), Cause.MALFORMED, "spoke in the name of asker 2"),
+        (returns((reading(0.5, models=("m-1", "m-2")),)), Cause.MALFORMED, "named the model m-2, which gave no answer"),
         (asks(None), Cause.MALFORMED, "the dialogue asked NoneType, not a tuple of queries"),
         (asks(ASK[0]), Cause.MALFORMED, "the dialogue asked Query, not a tuple of queries"),
         (asks(()), Cause.MALFORMED, "something else than queries, at least one"),
@@ -165,9 +177,52 @@ def test_a_dialogue_that_breaks_is_a_failure_of_its_asker(
     assert detail in failure.detail
 
 
-def test_a_failure_of_the_panel_may_be_passed_on_as_it_is() -> None:
-    failed = Failure(detector="panel", version="1", cause=Cause.TIMEOUT, detail="no answer")
-    assert settled(Asker(returns((failed,)))).said == (failed,)
+def test_what_is_said_in_another_s_name_is_not_passed_on_and_counts_against_the_asker() -> None:
+    end = settled(Asker(returns((reading(0.5), failed("margin", "1")))))
+    assert [said.detector for said in end.said] == ["asker"]
+    assert "confided" not in repr(end)
+
+
+@pytest.mark.parametrize(
+    ("own", "surrogate"), [((), True), (("m-2",), True), (("m-1",), False), (("m-1", "m-2"), False)]
+)
+def test_a_reading_from_a_model_that_is_not_the_session_s_is_a_surrogate_s_whatever_the_asker_says(
+    own: tuple[str, ...],
+    surrogate: bool,  # noqa: FBT001 - a column of the table
+) -> None:
+    [said] = settled(Asker(returns((reading(0.75, models=("m-1",)),))), models=own).said
+    assert isinstance(said, Reading)
+    assert said.surrogate is surrogate
+
+
+def test_what_an_asker_calls_a_surrogate_s_stays_one() -> None:
+    marked = replace(reading(0.75, models=("m-1",)), surrogate=True)
+    assert settled(Asker(returns((marked,)))).said == (marked,)
+
+
+def test_a_judge_need_not_be_a_model_of_the_session_s() -> None:
+    def judged(query: Query) -> Reply:
+        return replace(reply(query), model="judge" if query.role is Role.JUDGE else "m-1")
+
+    [said] = settled(Asker(returns((reading(0.5),))), judged, VERIFIER).said
+    assert isinstance(said, Reading)
+    assert (said.models, said.surrogate) == (("judge",), False)
+
+
+def test_what_each_model_used_is_summed() -> None:
+    def two(query: Query) -> Reply:
+        return replace(reply(query), model=query.role.value)
+
+    assert settled(Asker(asks((*ASK, ASK[1]))), two).usage == (
+        ModelUsage(model="shadow", input_tokens=20, output_tokens=4),
+        ModelUsage(model="subject", input_tokens=10, output_tokens=2),
+    )
+
+
+def test_a_verifier_s_own_inquiry_tells_what_it_was_asked_to_look_at() -> None:
+    case = Case(signal=graded(reading(0.5)))
+    end = drive_sync(consult(VERIFIER, inquiry(case), grade=graded), reply)
+    assert end.first == reading(0.5)
 
 
 def test_a_dialogue_is_closed_when_it_is_given_up() -> None:

@@ -11,13 +11,15 @@ from msgspec import Struct
 
 from theodolite.core.calibration import Band
 from theodolite.core.detector import Answer, Feature
-from theodolite.core.event import Event, ProbeRequested, ToolCallProposed, TurnEnded
-from theodolite.core.inquiry import Dialogue, Inquiry
-from theodolite.core.policy import Decision, Mode, Policy
+from theodolite.core.errors import StoreError
+from theodolite.core.event import AnyEvent, Event, ModelCalled, ProbeRequested, ToolCallProposed, TurnEnded
+from theodolite.core.inquiry import Dialogue, Inquiry, Query, Reply
+from theodolite.core.policy import Action, Decision, Mode, Policy
 from theodolite.core.reading import Cause, Evidence, Fact, Failure, Reading
 from theodolite.core.redaction import Redacted
-from theodolite.core.store import Kind, verify
+from theodolite.core.store import Entry, Kind, Record, verify
 from theodolite.core.window import Window
+from theodolite.runtime.drive import Panel
 from theodolite.runtime.ledger import KeptCoverage, KeptDecision
 from theodolite.runtime.monitor import Monitor
 from theodolite.stores.memory import MemoryStore
@@ -120,7 +122,9 @@ def shown_everywhere(monitor: Monitor, store: MemoryStore, decision: Decision, d
         (RecursionError(), Cause.ERROR, "RecursionError"),
         (MemoryError(), Cause.ERROR, "MemoryError"),
         (RuntimeError("\ud800"), Cause.ERROR, r"RuntimeError: \ud800"),
-        (ExceptionGroup("many", [ValueError("x")]), Cause.ERROR, "ExceptionGroup: many (1 sub-exception)"),
+        (ExceptionGroup("many", [ExceptionGroup("few", [ValueError("x")])]), Cause.MALFORMED, "ValueError: x"),
+        (TimeoutError("x"), Cause.TIMEOUT, "TimeoutError: x"),
+        (StoreError("the disk is full"), Cause.ERROR, "the disk is full"),
     ],
 )
 def test_an_update_that_raises_is_a_failure_everywhere(error: Exception, cause: Cause, detail: str) -> None:
@@ -310,3 +314,124 @@ def test_closing_abandons_what_is_open_visibly() -> None:
     assert session.coverage().failures == {"asking": 1}
     assert monitor.session("s-2").request_probe("r").open == 1
     assert ProbeRequested.__name__ in session.coverage().events
+
+
+# -- redactors, stores and recorders of others ------------------------------------------------------------------------
+
+
+class Broken(Plain):
+    """A redactor that fails at some texts: by an exception, or by an answer that is no text."""
+
+    def __init__(self, fails: Callable[[str], object]) -> None:
+        self.fails = fails
+
+    def text(self, value: str, secrets: Collection[str] = ()) -> Redacted:
+        passed: Redacted = self.fails(value) if "confided" in value else super().text(value, secrets)  # type: ignore[assignment] # pyright: ignore[reportAssignmentType] - as plug-ins may
+        return passed
+
+    def field(self, name: str, value: str) -> Redacted:
+        raise LookupError(name, value)
+
+
+def raising(value: str) -> object:
+    raise LookupError(f"no rule for {value}")
+
+
+def speechless(value: str) -> object:
+    del value
+    return None
+
+
+CONFIDED = Evidence(kind="speaking.x", seqs=(0,), observed="a number that was confided")
+
+
+@pytest.mark.parametrize(
+    ("fails", "cause"), [(raising, Cause.ERROR), (speechless, Cause.MALFORMED)], ids=["raises", "answers None"]
+)
+def test_a_redactor_that_fails_lets_nothing_pass_and_is_seen_in_the_same_decision(
+    fails: Callable[[str], object], cause: Cause
+) -> None:
+    store = MemoryStore()
+    said = reading(score=0.75, evidence=(CONFIDED,), facts=(Fact("word", "confided"),))
+    monitor = Monitor([Speaking(lambda: (said,))], store=store, redactor=Broken(fails))
+    decision = monitor.session("s-1").observe(TurnEnded())
+    failure = shown_everywhere(monitor, store, decision, "redactor")
+    assert failure.cause is cause
+    passed = decision.signals[0].said
+    assert isinstance(passed, Reading)
+    assert passed.evidence[0].observed == "[REDACTED:TEXT]"
+    assert (decision.signals[0].alarmed, passed.fact("word")) == (True, "[REDACTED:UNKNOWN_FIELD]")
+    assert all(b"confided" not in bytes(record.payload or b"") for record in store.read())
+    assert monitor.session("s-1").observe(TurnEnded()).seq == 1
+
+
+def test_a_redactor_that_fails_at_an_event_that_is_cited_is_seen_and_the_record_is_kept_without_the_text() -> None:
+    store = MemoryStore()
+    said = reading(score=0.75, evidence=(Evidence(kind="speaking.x", seqs=(0,)),))
+    session = Monitor([Speaking(lambda: (said,))], store=store, redactor=Broken(raising)).session("s-1")
+    [failure] = failures(session.observe(ToolCallProposed(tool="pay", arguments={"to": "what was confided"})))
+    assert (failure.detector, failure.cause) == ("redactor", Cause.ERROR)
+    assert [record.kind for record in store.read()] == [Kind.EVENT, Kind.DECISION]
+    assert all(b"confided" not in bytes(record.payload or b"") for record in store.read())
+    assert session.coverage().failures == {"redactor": 1}
+
+
+class Unplugged(MemoryStore):
+    """A store that raises what a store may not."""
+
+    def append(self, entry: Entry, *, durable: bool = False) -> Record:
+        raise ConnectionError(f"no route to the store of {entry.session}, durable {durable}")
+
+
+@pytest.mark.parametrize("fail_closed", [False, True])
+def test_a_store_that_raises_what_it_may_not_is_a_failure_like_any_other(
+    fail_closed: bool,  # noqa: FBT001 - a column of the table
+) -> None:
+    monitor = Monitor([ALARM], store=Unplugged(), redactor=Plain(), policy=Policy(fail_closed=fail_closed))
+    session = monitor.session("s-1")
+    decision = session.observe(CALL)
+    [failure] = failures(decision)
+    assert (failure.detector, failure.cause) == ("store", Cause.ERROR)
+    assert failure.detail == "ConnectionError: no route to the store of s-1, durable False"
+    assert (decision.allowed, decision.action) == (not fail_closed, Action.ELEVATED_REVIEW)
+    assert session.coverage().failures == {"store": 1}
+    with pytest.raises(StoreError, match="ConnectionError: no route to the store of s-1"):
+        session.close()
+    assert len(monitor.sessions) == 0
+
+
+def test_a_recorder_that_raises_is_a_failure_and_the_decision_is_kept() -> None:
+    def record(event: AnyEvent) -> None:
+        raise OSError(f"no place for event {event.seq}")
+
+    store = MemoryStore()
+    session = Monitor([ALARM], store=store, redactor=Plain(), recorder=record).session("s-1")
+    [failure] = failures(session.observe(CALL))
+    assert (failure.detector, failure.detail) == ("recorder", "OSError: no place for event 0")
+    assert [record.kind for record in store.read()] == [Kind.EVENT, Kind.DECISION]
+    assert [failure.detector for failure in failures(session.observe(TurnEnded()))] == ["recorder"]
+
+
+def test_a_panel_that_raises_is_a_failure_of_the_asker_and_leaves_nothing_open() -> None:
+    class Torn(Panel):
+        async def ask_all(self, queries: tuple[Query, ...]) -> tuple[Reply | Failure, ...]:
+            raise LookupError(f"{len(queries)} queries are lost")
+
+    store = MemoryStore()
+    monitor = Monitor([AskingDetector()], panel=Torn(), store=store, redactor=Plain())
+    session = monitor.session("s-1")
+    session.request_probe("r")
+    [decision] = session.drain_sync()
+    failure = shown_everywhere(monitor, store, decision, "asking")
+    assert (failure.cause, failure.detail, session.waiting) == (Cause.ERROR, "LookupError: 2 queries are lost", 0)
+
+
+def test_a_detector_cannot_forget_that_a_model_is_not_the_session_s() -> None:
+    session = Monitor([Speaking(lambda: (reading(score=0.75, models=("m-1",)),))]).session("s-1")
+    before = session.observe(TurnEnded())
+    session.observe(ModelCalled(model="m-1"))
+    after = session.observe(TurnEnded())
+    assert [(item.signals[0].acts, item.action) for item in (before, after)] == [
+        (False, Action.LOG_ONLY),
+        (True, Action.ELEVATED_REVIEW),
+    ]

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from theodolite.core.calibration import Band, Calibration, Dataset
 from theodolite.core.detector import Answer
 from theodolite.core.errors import EventError, ModelError
-from theodolite.core.event import Event, InquirySettled, ProbeRequested, ToolCallProposed, TurnEnded
+from theodolite.core.event import Event, InquirySettled, ModelCalled, ProbeRequested, ToolCallProposed, TurnEnded
 from theodolite.core.inquiry import Draw, Inquiry, Query, Reply, Role
 from theodolite.core.policy import Action, Decision, Mode, Policy
 from theodolite.core.reading import Cause, Failure, Reading, Status
@@ -53,6 +53,7 @@ def said(decision: Decision) -> list[Reading | Failure]:
 
 def test_a_settled_inquiry_is_a_decision_of_its_own_about_the_event_that_opened_it() -> None:
     session = Monitor([AskingDetector(on=ToolCallProposed)], panel=panel(SeededModel(1, by_role=True))).session("s-1")
+    session.observe(ModelCalled(model="seeded-model"))
     opener = session.observe(ToolCallProposed(tool="t"))
     between = session.observe(TurnEnded())
     [decision] = anyio.run(session.drain)

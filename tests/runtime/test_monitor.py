@@ -5,13 +5,23 @@ import time
 
 import pytest
 
-from theodolite.core.calibration import Band
+from theodolite.core.calibration import Band, Calibration, Dataset
 from theodolite.core.errors import ConfigError, EventError, StoreError
-from theodolite.core.event import AnyEvent, CanaryChecked, CanaryVerdict, Channel, Cleared, ProbeRequested, TurnEnded
+from theodolite.core.event import (
+    AnyEvent,
+    CanaryChecked,
+    CanaryVerdict,
+    Channel,
+    Cleared,
+    ModelCalled,
+    ProbeRequested,
+    ToolCallProposed,
+    TurnEnded,
+)
 from theodolite.core.intent import Effect
-from theodolite.core.policy import Decision
-from theodolite.core.reading import Reading
-from theodolite.core.store import Entry, Kind, Record, verify
+from theodolite.core.policy import Action, Decision, Mode, Policy
+from theodolite.core.reading import Reading, Status
+from theodolite.core.store import Entry, Kind, Record, Store, verify
 from theodolite.runtime.drive import Panel
 from theodolite.runtime.monitor import Monitor
 from theodolite.stores.memory import MemoryStore
@@ -58,6 +68,7 @@ def test_an_id_with_a_lone_surrogate_is_spelled_out_and_can_be_kept() -> None:
     assert monitor.session("s-\ud800") is session
     session.observe(TurnEnded())
     monitor.clear("s-\ud800", "o-1", "why")
+    session.close()
     assert monitor.restore(session.save()).id == session.id
     assert verify(store).intact
 
@@ -220,9 +231,13 @@ def test_a_monitor_without_a_store_closes_too() -> None:
     assert len(monitor.sessions) == 0
 
 
-def test_forgetting_a_session_does_not_forget_one_that_took_its_place() -> None:
+def test_a_session_that_is_open_cannot_be_restored_over() -> None:
     monitor = Monitor()
     old = monitor.session("s-1")
+    with pytest.raises(EventError, match="session s-1 is open: close it before it is restored"):
+        monitor.restore(old.save())
+    assert monitor.session("s-1") is old
+    old.close()
     new = monitor.restore(old.save())
     old.close()
     assert monitor.session("s-1") is new
@@ -257,3 +272,152 @@ def test_the_queue_is_the_fleet_s_and_a_settled_inquiry_makes_room() -> None:
     assert second.request_probe("r").open == 1
     first.drain_sync()
     assert second.request_probe("r").open == 2
+
+
+# -- restrictions -----------------------------------------------------------------------------------------------------
+
+
+def restricting(store: Store | None = None) -> Monitor:
+    fitted = Calibration(
+        schema=1,
+        id="fitted",
+        status=Status.CALIBRATED,
+        alpha=0.05,
+        date="2026-11-29",
+        dataset=Dataset(name="test"),
+        versions={"scripted": "1"},
+        bands={"scripted.scripted": Band(alert=0.5, strong=0.9)},
+        agents=("a-1",),
+        models=("m-1",),
+    )
+    detector = ScriptedDetector(script={TurnEnded: 1.0})
+    policy = Policy(default=Mode.ENFORCE)
+    return Monitor([detector], policy=policy, calibration=fitted, store=store)
+
+
+def restrict(monitor: Monitor, session: str = "s-1") -> bytes:
+    """Restrict a session and close it; return it as it was before."""
+    opened = monitor.session(session, agent="a-1")
+    opened.observe(ModelCalled(model="m-1"))
+    saved = opened.save()
+    assert opened.observe(TurnEnded()).action is Action.RESTRICTED_MODE
+    opened.close()
+    return saved
+
+
+SEND = ToolCallProposed(tool="send_money", arguments={})
+
+
+def test_closing_and_opening_a_session_again_does_not_lift_its_restriction() -> None:
+    monitor = restricting()
+    restrict(monitor)
+    for _ in range(2):
+        with monitor.session("s-1") as again:
+            assert (set(again.restricted), again.observe(SEND).allowed) == ({"scripted"}, False)
+    assert monitor.session("s-2").observe(SEND).allowed
+
+
+def test_a_restriction_that_is_younger_than_what_is_restored_stands() -> None:
+    monitor = restricting()
+    assert not monitor.restore(restrict(monitor)).observe(SEND).allowed
+
+
+def test_a_restriction_of_a_closed_session_is_cleared_and_that_is_kept() -> None:
+    store = MemoryStore()
+    monitor = restricting(store)
+    restrict(monitor)
+    before = len(list(store.read()))
+    decision = monitor.clear("s-1", "o-1", "looked at it")
+    assert (decision.session, decision.action) == ("s-1", Action.LOG_ONLY)
+    assert [record.kind for record in store.read()][before:] == [Kind.EVENT, Kind.DECISION, Kind.COVERAGE]
+    assert len(monitor.sessions) == 0
+    assert monitor.session("s-1").observe(SEND).allowed
+    assert verify(store).intact
+    with pytest.raises(ConfigError, match="there is no open session 's-9', and no restriction of one that was closed"):
+        monitor.clear("s-9", "o-1", "why")
+
+
+def test_a_restriction_whose_end_cannot_be_kept_stands() -> None:
+    store = FullStore(MemoryStore(), room=100)
+    monitor = restricting(store)
+    restrict(monitor)
+    store.room = 0
+    with pytest.raises(StoreError, match="the store is full"):
+        monitor.clear("s-1", "o-1", "why")
+    assert not monitor.session("s-1").observe(SEND).allowed
+
+
+def test_a_restriction_may_be_forgotten_for_recordings() -> None:
+    monitor = restricting()
+    restrict(monitor)
+    monitor.forget("s-1")
+    assert monitor.session("s-1").observe(SEND).allowed
+
+
+def test_a_session_is_not_given_to_another_agent() -> None:
+    monitor = Monitor()
+    session = monitor.session("s-1", agent="a-1")
+    assert monitor.session("s-1", agent="a-1") is session
+    with pytest.raises(ConfigError, match="session s-1 is open for the agent 'a-1', not 'a-2': give each agent's"):
+        monitor.session("s-1", agent="a-2")
+
+
+def test_a_monitor_that_is_closed_opens_and_clears_nothing_and_closes_once() -> None:
+    closed: list[str] = []
+    monitor = Monitor(closing=[lambda: closed.append("closed")])
+    saved = monitor.session("s-1").save()
+    monitor.close()
+    monitor.close()
+    for use in (
+        lambda: monitor.session("s-1"),
+        lambda: monitor.restore(saved),
+        lambda: monitor.clear("s-1", "o-1", "why"),
+    ):
+        with pytest.raises(EventError, match="the monitor is closed: make another one"):
+            use()
+    assert closed == ["closed"]
+
+
+def test_a_restored_session_is_told_what_was_announced_while_it_was_at_rest_and_that_alone() -> None:
+    heard = Heard()
+    monitor = Monitor(recorder=heard)
+    session = monitor.session("s-1")
+    monitor.announce(HELD)
+    monitor.announce(OTHER)
+    saved = session.save()
+    session.close()
+    monitor.announce(BLIND)
+    restored = monitor.restore(saved)
+    assert heard.of("s-1") == [(item.checked, item.verdict) for item in (HELD, OTHER, BLIND)]
+    assert restored.observe(TurnEnded()).seq == 3
+    monitor.announce(BLIND)
+    assert len(heard.of("s-1")) == 4
+
+
+def test_a_verdict_that_was_overtaken_is_not_told() -> None:
+    heard = Heard()
+    session = Monitor(recorder=heard).session("s-1")
+    assert session.tell(BLIND, 2) is not None
+    assert session.tell(HELD, 1) is None
+    assert session.tell(OTHER, 1) is not None
+    assert heard.of("s-1") == [(item.checked, item.verdict) for item in (BLIND, OTHER)]
+
+
+def test_who_decides_is_told_by_the_bands_in_force() -> None:
+    shown = Band(alert=0.5, acts=False, finds=False)
+    detector = ScriptedDetector(script={}, band=shown)
+    fitted = Calibration(
+        schema=1,
+        id="fitted",
+        status=Status.REFERENCE,
+        alpha=0.05,
+        date="2026-11-29",
+        dataset=Dataset(name="test"),
+        versions={"scripted": "1"},
+        bands={"scripted.scripted": Band(alert=0.5)},
+    )
+    decides = [
+        Monitor([detector], calibration=calibration).session("s-1").coverage().detectors[0].decides
+        for calibration in (None, fitted)
+    ]
+    assert decides == [False, True]

@@ -52,9 +52,12 @@ def test_a_role_that_nobody_plays_is_a_failure() -> None:
     ("error", "cause", "detail"),
     [
         (ModelError("refused by the provider"), Cause.ERROR, "subject: refused by the provider"),
-        (RuntimeError("bug in an adapter"), Cause.ERROR, "RuntimeError: bug in an adapter"),
-        (ValueError("junk"), Cause.MALFORMED, "ValueError: junk"),
-        (TimeoutError("socket"), Cause.TIMEOUT, "subject: no answer within 30.0 s"),
+        (RuntimeError("bug in an adapter"), Cause.ERROR, "subject: RuntimeError: bug in an adapter"),
+        (ValueError("junk"), Cause.MALFORMED, "subject: ValueError: junk"),
+        (TimeoutError("socket"), Cause.TIMEOUT, "subject: TimeoutError: socket"),
+        (ModelError("slow", cause=Cause.TIMEOUT), Cause.TIMEOUT, "subject: slow"),
+        (ModelError("not JSON", cause=Cause.MALFORMED), Cause.MALFORMED, "subject: not JSON"),
+        (ExceptionGroup("x", [ExceptionGroup("y", [ModelError("refused")])]), Cause.ERROR, "subject: refused"),
     ],
 )
 def test_a_model_that_raises_is_a_failure(error: Exception, cause: Cause, detail: str) -> None:
@@ -71,6 +74,10 @@ def test_a_model_that_hangs_is_a_timeout_and_is_cancelled() -> None:
     assert isinstance(failure, Failure)
     assert (failure.cause, failure.detail) == (Cause.TIMEOUT, "subject: no answer within 0.02 s")
     assert model.asked == (SUBJECT,)
+
+
+# Python code that ignores types, as plug-ins may.
+any_reply: Callable[..., Reply] = Reply
 
 
 class Junk:
@@ -93,10 +100,14 @@ async def answered(junk: object) -> object:
 
 
 JUNK: list[tuple[Callable[[Query], object], str]] = [
-    (lambda _: answered(None), "subject: NoneType is not a Reply"),
-    (lambda _: answered("yes"), "subject: str is not a Reply"),
+    (lambda _: answered(None), "TypeError: NoneType is not a Reply"),
+    (lambda _: answered("yes"), "TypeError: str is not a Reply"),
     (lambda _: "not awaitable", "TypeError: object str can't be used in 'await' expression"),
     (lambda _: None, "TypeError: object NoneType can't be used in 'await' expression"),
+    (lambda _: answered(Reply(query=SHADOW, model="m-1")), "ValueError: m-1 answered another query than the one that"),
+    (lambda query: answered(any_reply(query=query, model=5)), "Expected `str`, got `int`"),
+    (lambda query: answered(any_reply(query=query, model="m-1", usage=None)), "Expected `object`, got `null`"),
+    (lambda query: answered(any_reply(query=query, model="m-1", choice=(("yes", math.nan),))), "Expected `float`"),
 ]
 
 
@@ -104,7 +115,22 @@ JUNK: list[tuple[Callable[[Query], object], str]] = [
 def test_a_model_that_answers_with_junk_is_a_failure(answer: Callable[[Query], object], detail: str) -> None:
     [failure] = ask(Panel({Role.SUBJECT: Junk(answer)}), SUBJECT)
     assert isinstance(failure, Failure)
-    assert (failure.cause, failure.detail) == (Cause.MALFORMED, detail)
+    assert failure.cause is Cause.MALFORMED
+    assert failure.detail.startswith("subject: ")
+    assert detail in failure.detail
+
+
+def test_an_error_that_a_model_makes_of_being_cancelled_is_a_timeout() -> None:
+    class Sulking(Counting):
+        async def ask(self, query: Query) -> Reply:
+            try:
+                await anyio.sleep_forever()
+            finally:
+                raise LookupError(query.prompt)
+
+    [failure] = ask(Panel({Role.SUBJECT: Sulking()}, timeout=0.01), SUBJECT)
+    assert isinstance(failure, Failure)
+    assert (failure.cause, failure.detail) == (Cause.TIMEOUT, "subject: no answer within 0.01 s")
 
 
 def test_when_one_query_fails_the_others_of_its_comparison_are_cancelled() -> None:

@@ -21,6 +21,7 @@ from theodolite.core.event import (
     Cleared,
     GoalStated,
     InquirySettled,
+    ModelCalled,
     SessionEnded,
     ToolCallProposed,
     TurnEnded,
@@ -88,6 +89,7 @@ def test_a_recording_gives_the_same_decisions_without_a_model(tmp_path: Path) ->
 def test_what_was_settled_after_the_end_of_the_session_belongs_to_it(tmp_path: Path) -> None:
     recorder = Recorder(tmp_path, KEY)
     session = monitor(recorder).session("s-1")
+    session.observe(ModelCalled(model="m-1"))
     session.request_probe("r")
     session.request_probe("r")
     session.observe(SessionEnded())
@@ -256,13 +258,13 @@ def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
         Recorder(tmp_path / "nowhere", KEY)
 
 
-def test_a_line_that_cannot_be_written_is_a_failure_of_the_store(tmp_path: Path) -> None:
+def test_a_line_that_cannot_be_written_is_a_failure_of_the_recorder(tmp_path: Path) -> None:
     recorder = Recorder(tmp_path, KEY)
     recorder.path("s-1").mkdir()
     session = monitor(recorder).session("s-1")
     decision = session.observe(TurnEnded())
     [signal] = decision.signals
-    assert (signal.said.detector, session.coverage().failures) == ("store", {"store": 1})
+    assert (signal.said.detector, session.coverage().failures) == ("recorder", {"recorder": 1})
     with pytest.raises(StoreError, match=rf"cannot be written: .*{os.strerror(errno.EISDIR)}.*leave raw_events out"):
         recorder(next(stamped([TurnEnded()])))
 

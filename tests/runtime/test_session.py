@@ -290,6 +290,7 @@ def test_a_model_that_the_calibration_does_not_know_makes_it_stale_for_the_rest_
 def test_models_that_a_reading_names_are_looked_up_before_a_redactor_takes_their_names() -> None:
     monitor = Monitor([AskingDetector()], calibration=calibrated("asking"))
     session = monitor.session("s-1", agent="a-1")
+    session.observe(ModelCalled(model="m-1"))
     session.request_probe("doubt")
 
     def ask(query: Query) -> Reply:

@@ -8,7 +8,9 @@ from collections.abc import Callable
 import anyio
 import pytest
 
+from theodolite.core.event import TurnEnded
 from theodolite.core.inquiry import Role
+from theodolite.core.policy import Decision, Policy
 from theodolite.core.reading import Cause, Failure
 from theodolite.core.store import verify
 from theodolite.runtime.drive import Panel
@@ -174,3 +176,43 @@ def test_to_serve_after_a_stop_settles_what_is_open_if_there_is_patience(patienc
 
     anyio.run(serve)
     assert session.waiting == (1 if patience == 0.0 else 0)
+
+
+class Fragile(Policy, frozen=True):
+    """A policy of a host's own that fails at one session."""
+
+    def decide(self, **parts: object) -> Decision:
+        if parts["session"] == "s-0" and parts["seq"] == 1:
+            raise LookupError("no decision")
+        return super().decide(**parts)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType] - passed on as they came
+
+
+def test_a_session_that_cannot_be_drained_stops_no_other_and_says_so() -> None:
+    panel = Panel(dict.fromkeys(Role, ScriptedModel("no")))
+    instrument = Monitor([AskingDetector()], panel=panel, policy=Fragile())
+    for n in range(3):
+        instrument.session(f"s-{n}").request_probe("r")
+    worker = Worker(instrument, concurrency=1, interval=0.002)
+    worker.start()
+    try:
+        until_settled(instrument, 3)
+        instrument.session("s-3").request_probe("r")
+        until_settled(instrument, 4)
+    finally:
+        worker.stop()
+    fragile = instrument.session("s-0")
+    [signal] = fragile.observe(TurnEnded()).signals
+    assert isinstance(signal.said, Failure)
+    assert (signal.said.detector, signal.said.cause, fragile.waiting) == ("worker", Cause.ERROR, 0)
+
+
+def test_only_sessions_with_open_inquiries_are_looked_at_the_one_that_waits_longest_first() -> None:
+    instrument = monitor(ScriptedModel("no"))
+    sessions = [instrument.session(f"s-{n}") for n in range(4)]
+    for place in (2, 1, 2):
+        sessions[place].request_probe("r")
+    assert [session.id for session in instrument.waiting] == ["s-2", "s-1"]
+    sessions[2].drain_sync()
+    assert [session.id for session in instrument.waiting] == ["s-1"]
+    sessions[1].close()
+    assert [session.id for session in instrument.waiting] == []

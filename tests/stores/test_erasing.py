@@ -74,8 +74,9 @@ def test_erase_counts_each_payload_once_and_the_chain_goes_on(store: SQLiteStore
     store.append(entry())
     assert (store.erase("s-1"), store.erase("s-1"), store.erase("nobody")) == (1, 0, 0)
     record = store.append(entry(), durable=True)
-    assert [found.payload is None for found in store.read()] == [True, False]
-    assert record.n == 1
+    assert [found.payload is None for found in store.read()] == [True, False, False]
+    assert [found.kind is Kind.ERASURE for found in store.read()] == [False, True, False]
+    assert record.n == 2
     assert verify(store, KEY).problems == ()
 
 
@@ -99,4 +100,54 @@ def test_appends_go_on_while_a_session_is_erased(store: SQLiteStore) -> None:
         kept = [store.append(entry("s-2"), durable=n % 10 == 0) for n in range(50)]
         assert erasing.result() == 50
     assert list(store.read(session="s-2")) == kept
+    assert verify(store, KEY).problems == ()
+
+
+def test_what_waits_to_be_written_is_erased_too(file: Path) -> None:
+    with SQLiteStore(file, key=KEY, linger=60) as store:
+        for _ in range(3):
+            store.append(entry(text="secret"))
+        assert store.erase("s-1") == 3
+        assert not any(b"secret" in path.read_bytes() for path in file.parent.iterdir())
+        assert verify(store, KEY).problems == ()
+
+
+def test_a_session_is_erased_while_it_is_appended_to(store: SQLiteStore) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        appending = pool.submit(lambda: [store.append(entry(), durable=n % 10 == 0) for n in range(100)])
+        erased = sum(store.erase("s-1") for _ in range(5))
+        appending.result()
+    erased += store.erase("s-1")
+    assert erased == 100
+    seen = verify(store, KEY)
+    assert (seen.problems, seen.erased) == ((), 100)
+
+
+def test_what_another_process_wrote_meanwhile_is_erased_and_its_writer_refused(file: Path, store: SQLiteStore) -> None:
+    store.append(entry(), durable=True)
+    with SQLiteStore(file, key=KEY) as other:
+        assert other.erase("s-1") == 1
+    with pytest.raises(StoreError, match="two writers"):
+        store.append(entry(), durable=True)
+    assert verify(store, KEY).problems == ()
+
+
+@pytest.mark.parametrize("key", [None, b"another key"])
+def test_nothing_is_erased_without_the_key_that_sealed_it(file: Path, store: SQLiteStore, key: bytes | None) -> None:
+    kept = store.append(entry(), durable=True)
+    with SQLiteStore(file, key=key) as other, pytest.raises(StoreError, match="another key"):
+        other.erase("s-1")
+    assert list(store.read()) == [kept]
+
+
+def test_a_locked_file_keeps_its_payloads_and_can_be_erased_later(file: Path, store: SQLiteStore) -> None:
+    kept = store.append(entry(), durable=True)
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreError, match="locked"):
+            store.erase("s-1")
+        connection.execute("ROLLBACK")
+    assert list(store.read()) == [kept]
+    assert store.erase("s-1") == 1
+    assert store.append(entry(), durable=True).n == 2
     assert verify(store, KEY).problems == ()

@@ -40,7 +40,8 @@ def test_each_payload_has_a_salt_of_its_own() -> None:
 @pytest.mark.parametrize("key", [None, KEY])
 def test_heads_and_registry_are_those_of_the_newest_records(key: bytes | None) -> None:
     store = MemoryStore(key)
-    assert (store.registry(), store.head("s-1"), list(store.heads())) == (None, None, [])
+    assert (store.head("s-1"), list(store.heads())) == (None, [])
+    assert store.registry() == seal_registry(count=0, link="", key=key)
     store.append(entry("s-2"))
     newest = {"s-1": store.append(entry()), "s-2": store.append(entry("s-2"))}
     first = seal_head(newest["s-2"], position=0, before="", key=key)
@@ -90,11 +91,13 @@ def test_what_is_appended_while_reading_is_not_among_what_is_read() -> None:
 
 
 def test_erase_takes_payload_and_salt_and_the_chain_holds() -> None:
-    store = MemoryStore(KEY)
+    store = MemoryStore(KEY, clock=lambda: 7.0)
     before = [store.append(entry(text="secret")) for _ in range(3)]
     other = store.append(entry("s-2"))
     assert store.erase("s-1") == 3
-    after = list(store.read(session="s-1"))
+    *after, erasure = store.read(session="s-1")
+    assert (erasure.kind, erasure.at, erasure.previous) == (Kind.ERASURE, 7.0, before[-1].hash)
+    assert bytes(erasure.payload or b"") == b'{"payloads":3,"through":2}'
     assert [(record.payload, record.salt) for record in after] == [(None, None)] * 3
     assert [record.hash for record in after] == [record.hash for record in before]
     assert list(store.read(session="s-2")) == [other]
@@ -110,6 +113,32 @@ def test_a_chain_goes_on_behind_erased_records() -> None:
     store.append(entry())
     assert verify(store).intact
     assert store.erase("s-1") == 1
+    assert [record.kind is Kind.ERASURE for record in store.read()] == [False, True, False, True]
+    assert verify(store).intact
+
+
+def test_an_erasure_meanwhile_does_not_show_in_what_is_read() -> None:
+    store = MemoryStore()
+    kept = [store.append(entry()) for _ in range(3)]
+    reading = store.read()
+    first = next(reading)
+    store.erase("s-1")
+    assert [first, *reading] == kept
+
+
+@pytest.mark.parametrize("salt", ["", "00", "00" * 15, "00" * 17, "AB" * 16, "0 " * 16, "zz" * 16, " " + "00" * 16])
+def test_a_salt_of_another_form_is_refused(salt: str) -> None:
+    store = MemoryStore(salts=lambda: salt)
+    with pytest.raises(StoreError, match="16 bytes in lower-case hexadecimal"):
+        store.append(entry())
+    assert list(store.read()) == []
+
+
+def test_nobody_appends_an_erasure_that_was_none() -> None:
+    store = MemoryStore()
+    with pytest.raises(StoreError, match=r"only erase\(\) records an erasure"):
+        store.append(Entry(session="s-1", at=1.0, kind=Kind.ERASURE, payload=Raw(b'{"payloads":0,"through":-1}')))
+    assert list(store.read()) == []
 
 
 def test_the_caller_cannot_change_what_was_kept() -> None:
@@ -126,7 +155,7 @@ def test_a_time_that_is_no_number_is_refused(at: float) -> None:
     store = MemoryStore()
     with pytest.raises(StoreError, match="its time is"):
         store.append(entry(at=at))
-    assert (list(store.read()), store.registry()) == ([], None)
+    assert (list(store.read()), store.registry().count) == ([], 0)
 
 
 @pytest.mark.parametrize("wrong", [entry("s\ud800"), entry(codes=("a.b", "\udfff"))])
@@ -134,7 +163,7 @@ def test_a_lone_surrogate_is_refused_and_leaves_nothing_behind(wrong: Entry) -> 
     store = MemoryStore()
     with pytest.raises(StoreError, match="cannot be kept"):
         store.append(wrong)
-    assert (list(store.read()), store.registry()) == ([], None)
+    assert (list(store.read()), store.registry().count) == ([], 0)
     store.append(entry())
     assert verify(store).intact
 

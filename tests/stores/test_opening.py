@@ -19,7 +19,7 @@ import pytest
 from msgspec import Raw
 
 from theodolite.core.errors import StoreError
-from theodolite.core.store import Entry, Kind, Record, verify
+from theodolite.core.store import Entry, Kind, Record, seal_registry, verify
 from theodolite.stores.sqlite import SQLiteStore
 
 KEY = b"a key that only the operator has"
@@ -99,6 +99,21 @@ def test_a_file_that_must_exist_is_not_made(file: Path) -> None:
     with pytest.raises(StoreError, match="does not exist: check the path"):
         SQLiteStore(file, create=False)
     assert not file.exists()
+
+
+def test_an_empty_file_that_must_be_a_store_is_refused_and_left_alone(file: Path) -> None:
+    file.touch()
+    with pytest.raises(StoreError, match="is empty, and no store"):
+        SQLiteStore(file, create=False)
+    assert file.read_bytes() == b""
+
+
+def test_a_new_store_has_its_registry_sealed(file: Path) -> None:
+    with SQLiteStore(file, key=KEY) as store:
+        assert store.registry() == seal_registry(count=0, link="", key=KEY)
+        assert verify(store, KEY).intact
+    with SQLiteStore(file) as store, pytest.raises(StoreError, match="another key"):
+        store.append(entry(), durable=True)
 
 
 @pytest.mark.parametrize("content", [b"not a database", b"x" * 10_000, b"SQLite format 3\0" + b"\xff" * 5_000])

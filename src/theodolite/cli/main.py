@@ -43,7 +43,7 @@ def main(
         typer.Option("--version", metavar="", callback=_version, is_eager=True, help="Print the version and exit."),
     ] = False,
 ) -> None:
-    """Tell whether an LLM agent has drifted, and whether the monitors that watch it are still connected.
+    """Find the tool calls of an LLM agent that injected text explains better than the goal of its user.
 
     Exit status: 0 nothing was found, 1 there is a finding, 2 the command or the configuration is wrong, 3 something
     could not be judged (not enough evidence, a failure, an unreadable part).

@@ -6,7 +6,7 @@ import os
 import warnings
 from importlib.metadata import entry_points
 
-__all__ = ("GROUPS", "SWITCH", "PluginWarning", "plugins")
+__all__ = ("GROUPS", "SWITCH", "PluginWarning", "leave_out", "plugins")
 
 GROUPS = (
     "theodolite.detectors",
@@ -35,14 +35,15 @@ def plugins(group: str) -> dict[str, type]:
         try:
             loaded: object = entry.load()
         except Exception as error:  # noqa: BLE001 - whatever a foreign module raises on import; it is said, not hidden
-            _warn(f"{entry.value}: {type(error).__name__}: {error}")
+            leave_out(f"{entry.value}: {type(error).__name__}: {error}")
             continue
         if isinstance(loaded, type):
             found[entry.name] = loaded
         else:
-            _warn(f"{entry.value} is not a class")
+            leave_out(f"{entry.value} is not a class")
     return found
 
 
-def _warn(what: str) -> None:
+def leave_out(what: str) -> None:
+    """Warn that a plug-in is left out; `what` says which, and why."""
     warnings.warn(f"plug-in left out: {what}. Set {SWITCH}=0 to load none.", PluginWarning, stacklevel=3)

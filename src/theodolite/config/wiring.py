@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar, cast
@@ -11,13 +12,14 @@ from typing import Self, TypeVar, cast
 import msgspec
 from msgspec import Struct
 
-from theodolite.config.plugins import plugins
+from theodolite.config.plugins import leave_out, plugins
 from theodolite.config.settings import Settings, explained, nearest, read_settings
 from theodolite.core.calibration import Calibration
 from theodolite.core.detector import AnyDetector
-from theodolite.core.errors import CalibrationError, ConfigError
+from theodolite.core.errors import CalibrationError, ConfigError, StoreError
 from theodolite.core.policy import STARTING_MODES, Policy
 from theodolite.core.reader import Reader
+from theodolite.core.reading import Failure
 from theodolite.core.redaction import Redactor
 from theodolite.core.store import Store
 from theodolite.core.verifier import Verifier
@@ -27,6 +29,7 @@ from theodolite.readers.jsonl import EventLines
 from theodolite.readers.labelled import LabelledSessions
 from theodolite.readers.openai_chat import OpenAIChat
 from theodolite.redactors.rules import RuleRedactor
+from theodolite.runtime.answers import attempted
 from theodolite.runtime.monitor import Monitor
 from theodolite.runtime.recorder import Recorder
 
@@ -36,8 +39,15 @@ __all__ = ("Instrument", "load", "read_key", "wire")
 # NIST SP 800-107, section 5.3.4, lets stand.
 KEY_BYTES = 16
 
-
 _F = TypeVar("_F", bound=Callable[..., object])
+_T = TypeVar("_T")
+
+_DETECTORS: Mapping[str, Callable[..., AnyDetector]] = {
+    "margin": MarginDetector,
+    "shadow_memory": ShadowMemoryDetector,
+}
+_VERIFIERS: Mapping[str, Callable[[], Verifier]] = {}
+_REDACTORS: Mapping[str, Callable[..., Redactor]] = {"rules": RuleRedactor}
 
 
 class Instrument:
@@ -73,9 +83,11 @@ def load(path: Path | str | None = None) -> Monitor:
     return wire(read_settings(None if path is None else Path(path))).monitor
 
 
-def wire(settings: Settings, *, store: Path | None = None, calibration: Path | None = None) -> Instrument:
-    """Return the instrument of some settings; a store or calibration named here takes the place of theirs.
+def wire(settings: Settings, *, store: Store | Path | None = None, calibration: Path | None = None) -> Instrument:
+    """Return the instrument of some settings; a store or calibration given here takes the place of theirs.
 
+    A store that is given open is flushed when the instrument is closed, and stays open: it is the caller's. A plug-in
+    that cannot be used gives a PluginWarning and is left out, unless the settings choose it as redactor or store.
     Raises ConfigError, CalibrationError or StoreError with the setting at fault.
     """
     folder = Path(settings.folder)
@@ -83,24 +95,26 @@ def wire(settings: Settings, *, store: Path | None = None, calibration: Path | N
     raw = settings.store.raw_events
     if raw and key is None:
         raise ConfigError("store.raw_events needs store.key_file: own events in a recording are sealed with the key")
-    kept = store or (folder / settings.store.path if settings.store.path else None)
+    kept = folder / settings.store.path if store is None and settings.store.path else store
     fitted = calibration or (folder / settings.calibration if settings.calibration else None)
-    detectors, verifiers = _offered_detectors(settings), _offered_verifiers(settings)
+    offered = _offered(settings, "detectors", _DETECTORS), _offered(settings, "verifiers", _VERIFIERS)
+    detectors, verifiers = _detectors(settings, offered[0]), _verifiers(offered[1])
     build = partial(
         Monitor,
-        _detectors(settings, detectors),
-        verifiers=[kind() for kind in verifiers.values()],
-        policy=_policy(settings, [*STARTING_MODES, *detectors, *verifiers]),
+        detectors,
+        verifiers=verifiers,
+        policy=_policy(settings, [*STARTING_MODES, *offered[0], *offered[1]]),
         redactor=_redactor(settings),
-        calibration=_calibration(fitted) if fitted else None,
+        calibration=_calibration(fitted, settings, detectors, verifiers) if fitted else None,
         effects=settings.tools,
         recorder=Recorder(folder / raw, key) if raw and key else None,
     )
     readers = _readers(settings, key)
     # The store is opened last: what is wrong with the rest leaves no file open.
-    opened = _store(settings, kept, key) if kept else None
-    monitor = build(store=opened, closing=() if opened is None else (opened.close,))
-    return Instrument(settings, monitor, readers, opened, key)
+    if not isinstance(kept, Path):
+        return Instrument(settings, build(store=kept), readers, kept, key)
+    opened = _store(settings, kept, key)
+    return Instrument(settings, build(store=opened, closing=(opened.close,)), readers, opened, key)
 
 
 def read_key(path: Path) -> bytes:
@@ -133,46 +147,87 @@ def _offered(settings: Settings, group: str, own: Mapping[str, _F]) -> dict[str,
     return {**cast("dict[str, _F]", plugins(f"theodolite.{group}")), **own}
 
 
-def _offered_detectors(settings: Settings) -> dict[str, Callable[..., AnyDetector]]:
-    own: dict[str, Callable[..., AnyDetector]] = {
-        "margin": MarginDetector,
-        "shadow_memory": ShadowMemoryDetector,
-    }
-    return _offered(settings, "detectors", own)
+def _usable(what: str, make: Callable[[], _T], check: Callable[[_T], object]) -> _T | None:
+    """Return what the class of a plug-in makes; None, with a warning, where that fails or does not pass the check."""
+    made = _attempted(make, check)
+    if isinstance(made, Failure):
+        leave_out(f"{what}: {made.detail}")
+        return None
+    return made
 
 
-def _offered_verifiers(settings: Settings) -> dict[str, Callable[[], Verifier]]:
-    own: dict[str, Callable[[], Verifier]] = {}
-    return _offered(settings, "verifiers", own)
+def _attempted(make: Callable[[], _T], check: Callable[[_T], object]) -> _T | Failure:
+    def work() -> _T:
+        made = make()
+        check(made)
+        return made
+
+    return attempted(work, "plug-in", "")
+
+
+def _has(*names: str) -> Callable[[object], object]:
+    return attrgetter(*names)
+
+
+def _try_detector(detector: AnyDetector) -> None:
+    _has("update", "needs")(detector)
+    # Wired alone, and a session opened and closed: what else it lacks shows here.
+    with Monitor([detector]).session("trial"):
+        pass
+
+
+def _try_verifier(verifier: Verifier) -> None:
+    _has("version", "subject", "inquire")(verifier)
+    Monitor(verifiers=[verifier])
 
 
 def _detectors(settings: Settings, offered: Mapping[str, Callable[..., AnyDetector]]) -> list[AnyDetector]:
     for name in settings.detectors:
         if name not in offered:
             raise ConfigError(f"detectors: there is no detector {name!r}; {nearest(name, list(offered))}")
-    made = [_detector(name, kind, dict(settings.detectors.get(name, {}))) for name, kind in offered.items()]
+    made = [
+        _detector(name, kind, settings.detectors.get(name, {}))
+        for name, kind in offered.items()
+        if _enabled(name, settings)
+    ]
     return [detector for detector in made if detector is not None]
 
 
-def _detector(name: str, kind: Callable[..., AnyDetector], given: dict[str, object]) -> AnyDetector | None:
-    enabled = given.pop("enabled", True)
+def _enabled(name: str, settings: Settings) -> bool:
+    enabled = settings.detectors.get(name, {}).get("enabled", True)
     if not isinstance(enabled, bool):
         raise ConfigError(f"detectors.{name}.enabled must be true or false, not {enabled!r}")
-    if not enabled:
-        return None
-    settings: type[Struct] | None = getattr(kind, "settings", None)
-    if settings is None:
+    return enabled
+
+
+def _detector(name: str, kind: Callable[..., AnyDetector], table: Mapping[str, object]) -> AnyDetector | None:
+    make = _configured(name, kind, {key: value for key, value in table.items() if key != "enabled"})
+    return make() if name in _DETECTORS else _usable(f"the detector {name!r}", make, _try_detector)
+
+
+def _configured(name: str, kind: Callable[..., AnyDetector], given: dict[str, object]) -> Callable[[], AnyDetector]:
+    """Return what makes a detector with its settings. Raises ConfigError for settings that it does not take."""
+    settings: object = getattr(kind, "settings", None)
+    if not (isinstance(settings, type) and issubclass(settings, Struct)):
         if given:
             raise ConfigError(f"detectors.{name} takes no settings but 'enabled', not {min(given)!r}")
-        return kind()
+        return kind
     if "enabled" in settings.__struct_fields__:
         given["enabled"] = True
     table = f"detectors.{name}."
     try:
-        return kind(msgspec.convert(given, settings))
+        return partial(kind, msgspec.convert(given, settings))
     except msgspec.ValidationError as error:
         keys = [table + key for key in dict.fromkeys(["enabled", *settings.__struct_fields__])]
         raise ConfigError(f"detectors.{name}: {explained(str(error), keys, table)}") from error
+
+
+def _verifiers(offered: Mapping[str, Callable[[], Verifier]]) -> list[Verifier]:
+    made = [
+        kind() if name in _VERIFIERS else _usable(f"the verifier {name!r}", kind, _try_verifier)
+        for name, kind in offered.items()
+    ]
+    return [verifier for verifier in made if verifier is not None]
 
 
 def _readers(settings: Settings, key: bytes | None) -> tuple[Reader, ...]:
@@ -181,15 +236,24 @@ def _readers(settings: Settings, key: bytes | None) -> tuple[Reader, ...]:
         "openai-chat": OpenAIChat,
         "labelled-sessions": LabelledSessions,
     }
-    return tuple([kind() for kind in _offered(settings, "readers", own).values()])
+    made = [
+        kind() if name in own else _usable(f"the reader {name!r}", kind, _has("name", "detects", "read"))
+        for name, kind in _offered(settings, "readers", own).items()
+    ]
+    return tuple([reader for reader in made if reader is not None])
 
 
 def _redactor(settings: Settings) -> Redactor:
-    own: dict[str, Callable[..., Redactor]] = {"rules": RuleRedactor}
-    offered = _offered(settings, "redactors", own)
-    if settings.redactor not in offered:
-        raise ConfigError(f"there is no redactor {settings.redactor!r}; {nearest(settings.redactor, list(offered))}")
-    return offered[settings.redactor](profile=settings.store.profile)
+    offered, name = _offered(settings, "redactors", _REDACTORS), settings.redactor
+    if name not in offered:
+        raise ConfigError(f"there is no redactor {name!r}; {nearest(name, list(offered))}")
+    make = partial(offered[name], profile=settings.store.profile)
+    if name in _REDACTORS:
+        return make()
+    made = _attempted(make, _has("name", "version", "text", "field"))
+    if isinstance(made, Failure):
+        raise ConfigError(f"the redactor {name!r} of a plug-in cannot be used: {made.detail}. Choose another redactor.")
+    return made
 
 
 def _store(settings: Settings, path: Path, key: bytes | None) -> Store:
@@ -198,7 +262,13 @@ def _store(settings: Settings, path: Path, key: bytes | None) -> Store:
     kind = settings.store.kind
     if kind not in offered:
         raise ConfigError(f"store.kind: there is no store {kind!r}; {nearest(kind, list(offered))}")
-    return offered[kind](path, key=key)
+    make = partial(offered[kind], path, key=key)
+    if kind in own:
+        return make()
+    made = _attempted(make, _has("append", "read", "head", "heads", "registry", "flush", "erase", "close"))
+    if isinstance(made, Failure):
+        raise StoreError(f"the store {kind!r} of a plug-in cannot be opened: {made.detail}")
+    return made
 
 
 def _sqlite(path: Path, *, key: bytes | None) -> Store:
@@ -208,9 +278,24 @@ def _sqlite(path: Path, *, key: bytes | None) -> Store:
     return SQLiteStore(path, key=key)
 
 
-def _calibration(path: Path) -> Calibration:
+def _calibration(
+    path: Path, settings: Settings, detectors: Iterable[AnyDetector], verifiers: Iterable[Verifier]
+) -> Calibration:
     try:
         document = path.read_bytes()
     except OSError as error:
         raise CalibrationError(f"the calibration {path} cannot be read: {error}") from error
-    return Calibration.load(document, str(path))
+    fitted = Calibration.load(document, str(path))
+    # What was fitted for a detector that is switched off does no harm.
+    off = {name for name in settings.detectors if not _enabled(name, settings)}
+    names = {detector.name for detector in detectors} | {verifier.name for verifier in verifiers}
+    codes = {code for detector in detectors for code in detector.bands}
+    _check_known(f"{path}: versions: there is no detector", fitted.versions, names, off)
+    _check_known(f"{path}: bands: no detector has the code", fitted.bands, codes, off)
+    return fitted
+
+
+def _check_known(what: str, named: Iterable[str], known: Collection[str], off: Collection[str]) -> None:
+    for name in named:
+        if name not in known and name.partition(".")[0] not in off:
+            raise CalibrationError(f"{what} {name!r}; {nearest(name, list(known))}")

@@ -11,7 +11,7 @@ from msgspec import Struct
 from theodolite.core.errors import CalibrationError
 from theodolite.core.reading import Failure, Level, Reading, Signal, Status
 
-__all__ = ("Band", "Calibration", "Dataset", "grade")
+__all__ = ("Band", "Calibration", "Dataset", "grade", "in_force")
 
 
 class Band(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
@@ -107,6 +107,16 @@ class Calibration(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
         return agent in self.agents and bool(asked) and asked <= set(self.models)
 
 
+def in_force(code: str, band: Band, calibration: Calibration | None) -> Band:
+    """Return the band that grades a code: the artefact's where it has the code, else the detector's own.
+
+    Exact codes are never recalibrated.
+    """
+    if calibration is None or band.status is Status.EXACT:
+        return band
+    return calibration.bands.get(code, band)
+
+
 def grade(
     said: Reading | Failure,
     bands: Mapping[str, Band],
@@ -127,11 +137,12 @@ def grade(
     """
     if isinstance(said, Failure):
         return Signal(said=said)
-    band = bands[said.code]
-    status: Status = band.status
+    own = bands[said.code]
+    band = in_force(said.code, own, calibration)
+    status: Status = own.status
     used = None
-    if calibration is not None and status is not Status.EXACT and said.code in calibration.bands:
-        band, used = calibration.bands[said.code], calibration.id
+    if calibration is not None and band is not own:
+        used = calibration.id
         status = calibration.status if calibration.covers(said, agent, models) else Status.STALE
     return Signal(
         said=said,

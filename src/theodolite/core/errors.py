@@ -16,6 +16,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from theodolite.core.reading import Cause
+
 if TYPE_CHECKING:
     from theodolite.core.policy import Decision
 
@@ -49,7 +51,18 @@ class CalibrationError(TheodoliteError):
 
 
 class ModelError(TheodoliteError):
-    """A model gave no usable answer: it timed out, refused, or answered with junk."""
+    """A model gave no usable answer: it timed out, refused, or answered with junk.
+
+    `cause` says which, and goes into the Failure that the asker is sent: TIMEOUT; MALFORMED for an answer that cannot
+    be read; ERROR for everything else, a provider that refuses included. A model that declines in words has answered.
+
+    >>> ModelError("no answer within 30 s", cause=Cause.TIMEOUT).cause.value
+    'timeout'
+    """
+
+    def __init__(self, *args: object, cause: Cause = Cause.ERROR) -> None:
+        super().__init__(*args)
+        self.cause = Cause(cause)
 
 
 class StoreError(TheodoliteError):

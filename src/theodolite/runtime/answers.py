@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TypeGuard, TypeVar
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from theodolite.core.arguments import is_sequence
 from theodolite.core.detector import AnyDetector, Asker
+from theodolite.core.errors import ModelError, TheodoliteError
 from theodolite.core.event import AnyEvent
 from theodolite.core.inquiry import Inquiry
 from theodolite.core.reading import Cause, Failure, Reading
 from theodolite.core.window import Window
 
-__all__ = ("attempted", "failure_of", "hear", "proved")
+__all__ = ("attempted", "failure_of", "hear", "marked", "proved", "signed")
 
 _T = TypeVar("_T")
 
@@ -38,7 +40,7 @@ def hear(
             if isinstance(answer, Inquiry):
                 heard.append(_opened(answer, detector, event, askers))
             else:
-                heard.append(_signed(proved(answer), detector))
+                heard.append(signed(answer, detector, "update"))
 
     fault = attempted(listen, detector.name, detector.version)
     return heard if fault is None else [*heard, fault]
@@ -48,7 +50,7 @@ def attempted(work: Callable[[], _T], name: str, version: str) -> _T | Failure:
     """Return what the code of a plug-in returns, or the Failure that its exception stands for."""
     try:
         return work()
-    except Exception as error:  # noqa: BLE001 - the boundary to detectors, verifiers and dialogues
+    except Exception as error:  # noqa: BLE001 - the boundary to all plug-ins but models, which are awaited
         return failure_of(error, name, version)
 
 
@@ -63,23 +65,53 @@ def proved(said: object) -> Reading | Failure:
 
 
 def failure_of(error: BaseException, detector: str, version: str) -> Failure:
-    """Return the failure that an exception stands for; its text is redacted later like all else."""
-    cause = Cause.MALFORMED if isinstance(error, TypeError | ValueError) else Cause.ERROR
+    """Return the failure that an exception stands for; its text is redacted later like all else.
+
+    Of a group of exceptions the first speaks.
+    """
+    while _is_group(error):
+        error = error.exceptions[0]
     # An exception is foreign too: `str` of it may raise in turn, which the traceback module takes care of.
     detail = "".join(traceback.format_exception_only(error)).strip()
-    return Failure(detector=detector, version=version, cause=cause, detail=detail)
+    if isinstance(error, TheodoliteError):
+        detail = detail.partition(": ")[2] or detail  # our own messages say all without the name of the class
+    return Failure(detector=detector, version=version, cause=_cause(error), detail=detail)
+
+
+def _is_group(error: BaseException) -> TypeGuard[BaseExceptionGroup[BaseException]]:
+    return isinstance(error, BaseExceptionGroup)
+
+
+def _cause(error: BaseException) -> Cause:
+    if isinstance(error, ModelError):
+        return error.cause
+    if isinstance(error, TimeoutError):
+        return Cause.TIMEOUT
+    return Cause.MALFORMED if isinstance(error, TypeError | ValueError) else Cause.ERROR
+
+
+def signed(answer: object, speaker: AnyDetector | Asker, where: str) -> Reading | Failure:
+    """Return an answer, proved, in its speaker's own name. Raises TypeError or ValueError for what is none."""
+    said = proved(answer)
+    if (said.detector, said.version) != (speaker.name, speaker.version):
+        raise ValueError(f"{where} spoke in the name of {said.detector} {said.version}")
+    return said
+
+
+def marked(said: Reading | Failure, own: Collection[str], judges: Collection[str] = ()) -> Reading | Failure:
+    """Return an answer, marked as a surrogate's where a model that it rests on is none of the session's `own`.
+
+    `judges` only gave an opinion on what others had answered: they need not be the session's.
+    """
+    if isinstance(said, Failure) or all(model in own or model in judges for model in said.models):
+        return said
+    return replace(said, surrogate=True)
 
 
 def _listed(answers: object) -> Sequence[object]:
     if not is_sequence(answers):
         raise TypeError(f"update gave {type(answers).__name__}, not a tuple of readings, failures and inquiries")
     return answers
-
-
-def _signed(said: Reading | Failure, detector: AnyDetector) -> Reading | Failure:
-    if (said.detector, said.version) != (detector.name, detector.version):
-        raise ValueError(f"update spoke in the name of {said.detector} {said.version}")
-    return said
 
 
 def _opened(inquiry: Inquiry, detector: AnyDetector, event: AnyEvent, askers: Mapping[str, Asker]) -> Inquiry:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from functools import partial
 from typing import NamedTuple, TypeGuard
 
 from theodolite.core.arguments import is_sequence
 from theodolite.core.detector import Asker
-from theodolite.core.event import InquirySettled
-from theodolite.core.inquiry import Dialogue, Exchange, Inquiry, Query, Reply
+from theodolite.core.event import InquirySettled, ModelUsage
+from theodolite.core.inquiry import Dialogue, Exchange, Inquiry, Query, Reply, Role
 from theodolite.core.reading import Cause, Failure, Reading, Signal
 from theodolite.core.verifier import Case, Verifier
 from theodolite.core.window import Window
-from theodolite.runtime.answers import attempted, proved
+from theodolite.runtime.answers import attempted, marked, signed
 
 __all__ = ("Consultation", "consult")
 
@@ -32,15 +33,18 @@ def consult(
     grade: Callable[[Reading | Failure], Signal],
     verifiers: Sequence[Verifier] = (),
     window: Window | None = None,
+    models: Collection[str] = (),
 ) -> Consultation:
     """Return the road of one inquiry, to be driven. Making it calls nothing.
 
     What the asker says is graded; the first ambiguous reading that a verifier may settle goes to that verifier, whose
     answer takes its place. A second opinion that fails takes nothing away: the reading stays, the failure is added.
+    A reading that rests on another model than `models`, the session's own, is marked as a surrogate's; judges may be
+    any.
     """
     log: list[Exchange] = []
-    said = yield from _guarded(asker, inquiry, log)
-    first: Reading | None = None
+    said = yield from _guarded(asker, inquiry, log, models)
+    first = _looked_at(inquiry)
     for place, reading in enumerate(said):
         verifier = _verifier(reading, grade, verifiers)
         if isinstance(reading, Reading) and verifier is not None:
@@ -48,7 +52,7 @@ def consult(
             events = () if window is None else tuple(window.recent())
             case = Case(signal=grade(reading), exchanges=tuple(log), events=events)
             opened = Inquiry(asker=verifier.name, version=verifier.version, about=inquiry.about, subject=case)
-            second = yield from _guarded(verifier, opened, log)
+            second = yield from _guarded(verifier, opened, log, models)
             kept = (reading,) if any(isinstance(answer, Failure) for answer in second) else ()
             said = (*said[:place], *kept, *second, *said[place + 1 :])
             break
@@ -59,7 +63,27 @@ def consult(
         first=first,
         exchanges=sum(isinstance(exchange.reply, Reply) for exchange in log),
         canaries=tuple(sorted({exchange.query.canary for exchange in log} - {""})),
+        usage=_usage(_replies(log)),
     )
+
+
+def _looked_at(inquiry: Inquiry) -> Reading | None:
+    """Return the reading that an inquiry of a verifier's own is about."""
+    said = inquiry.subject.signal.said if isinstance(inquiry.subject, Case) else None
+    return said if isinstance(said, Reading) else None
+
+
+def _replies(log: Iterable[Exchange]) -> list[Reply]:
+    return [exchange.reply for exchange in log if isinstance(exchange.reply, Reply)]
+
+
+def _usage(replies: Iterable[Reply]) -> tuple[ModelUsage, ...]:
+    taken: Counter[str] = Counter()
+    given: Counter[str] = Counter()
+    for reply in replies:
+        taken[reply.model] += reply.usage.input_tokens
+        given[reply.model] += reply.usage.output_tokens
+    return tuple([ModelUsage(model=m, input_tokens=taken[m], output_tokens=given[m]) for m in sorted(taken)])
 
 
 def _verifier(
@@ -72,7 +96,7 @@ def _verifier(
 
 
 def _guarded(
-    asker: Asker, inquiry: Inquiry, log: list[Exchange]
+    asker: Asker, inquiry: Inquiry, log: list[Exchange], models: Collection[str]
 ) -> Generator[tuple[Query, ...], tuple[Reply | Failure, ...], tuple[Reading | Failure, ...]]:
     """Drive a dialogue through, keeping what was said; a fault of the asker becomes a Failure."""
     dialogue = attempted(lambda: _made(asker.inquire(inquiry.subject)), asker.name, asker.version)
@@ -81,11 +105,11 @@ def _guarded(
     answers: tuple[Reply | Failure, ...] | None = None
     try:
         for _ in range(ROUNDS):
-            step = attempted(partial(_step, dialogue, answers, asker), asker.name, asker.version)
+            step = attempted(partial(_step, dialogue, answers, asker, log), asker.name, asker.version)
             if isinstance(step, Failure):
                 return (step,)
             if step.said:
-                return step.said
+                return tuple([marked(answer, models, _judges(log)) for answer in step.said])
             answers = yield step.queries
             log.extend(map(Exchange, step.queries, answers))
     finally:
@@ -101,11 +125,13 @@ class _Step(NamedTuple):
     said: tuple[Reading | Failure, ...] = ()
 
 
-def _step(dialogue: Dialogue, answers: tuple[Reply | Failure, ...] | None, asker: Asker) -> _Step:
+def _step(
+    dialogue: Dialogue, answers: tuple[Reply | Failure, ...] | None, asker: Asker, log: Iterable[Exchange]
+) -> _Step:
     try:
         asked = next(dialogue) if answers is None else dialogue.send(answers)
     except StopIteration as stop:
-        return _Step(said=_signed(stop.value, asker))
+        return _Step(said=_said(stop.value, asker, {reply.model for reply in _replies(log)}))
     return _Step(queries=_asked(asked))
 
 
@@ -119,13 +145,20 @@ def _is_dialogue(value: object) -> TypeGuard[Dialogue]:
     return isinstance(value, Generator)
 
 
-def _signed(said: object, asker: Asker) -> tuple[Reading | Failure, ...]:
+def _judges(log: Iterable[Exchange]) -> set[str]:
+    """Return the models that were asked as judges, and as nothing else."""
+    replies = _replies(log)
+    arms = {reply.model for reply in replies if reply.query.role is not Role.JUDGE}
+    return {reply.model for reply in replies} - arms
+
+
+def _said(said: object, asker: Asker, replied: Collection[str]) -> tuple[Reading | Failure, ...]:
     if not is_sequence(said) or not said:
         raise TypeError("a dialogue must return a tuple of readings and failures, at least one")
-    answers = tuple([proved(answer) for answer in said])
-    for answer in answers:
-        if isinstance(answer, Reading) and (answer.detector, answer.version) != (asker.name, asker.version):
-            raise ValueError(f"the dialogue spoke in the name of {answer.detector} {answer.version}")
+    answers = tuple([signed(answer, asker, "the dialogue") for answer in said])
+    silent = {model for answer in answers if isinstance(answer, Reading) for model in answer.models} - set(replied)
+    if silent:
+        raise ValueError(f"the dialogue named the model {min(silent)}, which gave no answer")
     return answers
 
 

@@ -5,21 +5,23 @@ from __future__ import annotations
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TypeGuard, TypeVar
 
 import anyio
 import anyio.from_thread
+import msgspec
 from anyio.lowlevel import RunVar, current_token
+from msgspec.structs import replace
 
-from theodolite.core.errors import ModelError
 from theodolite.core.event import InquirySettled
-from theodolite.core.inquiry import Query, Reply, Role
+from theodolite.core.inquiry import Draw, Query, Reply, Role, Usage
 from theodolite.core.model import Model
 from theodolite.core.reading import Cause, Failure
 from theodolite.runtime.answers import failure_of
 from theodolite.runtime.consult import Consultation
 
-__all__ = ("Panel", "drive", "drive_sync", "run", "wait")
+__all__ = ("Panel", "attempt", "drive", "drive_sync", "run", "wait")
 
 _T = TypeVar("_T")
 
@@ -29,13 +31,19 @@ TIMEOUT = 30.0
 # Seconds between two looks for a place at a model that another event loop is asking.
 INTERVAL = 0.02
 
+_Answered = tuple[str, tuple[Draw, ...], tuple[tuple[str, float], ...], Usage]
+
+_ENCODER = msgspec.json.Encoder()
+_DECODER: msgspec.json.Decoder[_Answered] = msgspec.json.Decoder(_Answered)
+
 
 class Panel:
     """Which model plays which role. Shared by all sessions of a Monitor; keeps each model's limit on concurrency.
 
-    A query to a role that nobody plays, a model that raises, and one that takes longer than `timeout` seconds to answer
-    all give a Failure; the time that a query waits for its turn does not count. When one of the queries put side by
-    side fails, the others are cancelled: half a comparison is none. The limit holds over all event loops and threads.
+    A query to a role that nobody plays, a model that raises, one that answers another query or with what is no Reply,
+    and one that takes longer than `timeout` seconds all give a Failure; the time that a query waits for its turn does
+    not count. When one of the queries put side by side fails, the others are cancelled: half a comparison is none. The
+    limit holds over all event loops and threads.
     """
 
     name = "panel"
@@ -72,19 +80,17 @@ class Panel:
         model = self._models.get(query.role)
         if model is None:
             return self._failed(Cause.ERROR, f"no model plays the role {query.role.value}")
-        try:
-            async with self._turn(model):
-                with anyio.fail_after(self._timeout):
-                    reply = await model.ask(query)
-        except TimeoutError:
-            return self._failed(Cause.TIMEOUT, f"{query.role.value}: no answer within {self._timeout} s")
-        except ModelError as error:
-            return self._failed(Cause.ERROR, f"{query.role.value}: {error}")
-        except Exception as error:  # noqa: BLE001 - the boundary to models: their fault becomes a value
-            return failure_of(error, self.name, self.version)
-        if not _is_reply(reply):
-            return self._failed(Cause.MALFORMED, f"{query.role.value}: {type(reply).__name__} is not a Reply")
-        return reply
+        async with self._turn(model):
+            answer = await self._in_time(model, query)
+        return answer if isinstance(answer, Reply) else replace(answer, detail=f"{query.role.value}: {answer.detail}")
+
+    async def _in_time(self, model: Model, query: Query) -> Reply | Failure:
+        late = self._failed(Cause.TIMEOUT, f"no answer within {self._timeout} s")
+        answer: Reply | Failure = late
+        with anyio.move_on_after(self._timeout) as scope:
+            answer = await attempt(partial(_answer, model, query), self.name, self.version)
+        # A model may make an error of its own of being cancelled.
+        return late if scope.cancel_called and isinstance(answer, Failure) else answer
 
     @asynccontextmanager
     async def _turn(self, model: Model) -> AsyncGenerator[None, None]:
@@ -104,6 +110,26 @@ class Panel:
         limits = self._limits.get(none)
         self._limits.set(limits)
         return limits.setdefault(id(model), anyio.CapacityLimiter(max(1, model.max_concurrency)))
+
+
+async def attempt(work: Callable[[], Awaitable[_T]], name: str, version: str) -> _T | Failure:
+    """Return what async work comes to, or the Failure that its exception stands for. Being cancelled is no failure."""
+    try:
+        return await work()
+    except Exception as error:  # noqa: BLE001 - the boundary to models, and to hosts' own panels and policies
+        return failure_of(error, name, version)
+
+
+async def _answer(model: Model, query: Query) -> Reply:
+    """Return what a model answers, in which every part is of its type. Raises what it raises, TypeError, ValueError."""
+    reply = await model.ask(query)
+    if not _is_reply(reply):
+        raise TypeError(f"{type(reply).__name__} is not a Reply")
+    if reply.query != query:
+        raise ValueError(f"{reply.model} answered another query than the one that it was asked")
+    parts = (reply.model, reply.draws, reply.choice, reply.usage)
+    name, draws, choice, usage = _DECODER.decode(_ENCODER.encode(parts))
+    return Reply(query=query, model=name, draws=draws, choice=choice, usage=usage)
 
 
 def _is_reply(value: object) -> TypeGuard[Reply]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeGuard
 
-from theodolite.core.calibration import Band, Calibration, grade
+from theodolite.core.calibration import Band, Calibration, grade, in_force
 from theodolite.core.detector import AnyDetector, Asker
 from theodolite.core.errors import ConfigError
 from theodolite.core.event import AnyEvent, Event
@@ -16,6 +17,7 @@ from theodolite.core.reading import Cause, Failure, Reading, Signal
 from theodolite.core.redaction import Redactor
 from theodolite.core.store import Store
 from theodolite.core.verifier import Verifier
+from theodolite.runtime.guarded import GuardedRedactor
 
 if TYPE_CHECKING:
     from theodolite.runtime.drive import Panel
@@ -48,12 +50,13 @@ class Fleet:
         self.verifiers = tuple(verifiers)
         self.policy = policy
         self.store = store
-        self.redactor = redactor
+        self.redactor = GuardedRedactor(redactor)
         self.calibration = calibration
         self.effects = _effects(effects)
         self.clock = clock
         self.recorder = recorder
         self.bands = _bands(self.detectors)
+        self.in_force = {code: in_force(code, band, calibration) for code, band in self.bands.items()}
         self.askers = _askers(self.detectors, self.verifiers)
         # The codes that each may say. A verifier settles codes of detectors, and has no bands of its own.
         self._codes = {verifier.name: self.bands.keys() & verifier.codes for verifier in self.verifiers}
@@ -65,7 +68,7 @@ class Fleet:
         }
         self._panel = panel
         self._capacity = capacity
-        self._waiting = 0
+        self._waiting: Counter[str] = Counter()
         self._lock = threading.Lock()
 
     def grade(self, said: Reading | Failure, *, agent: str = "", models: Collection[str] = ()) -> Signal:
@@ -82,18 +85,26 @@ class Fleet:
         """Return the verifier that may settle a signal, if there is one."""
         return next((verifier for verifier in self.verifiers if signal.code in verifier.codes), None)
 
-    def admit(self) -> bool:
-        """Take a place in the fleet's queue of inquiries, if there is one."""
+    def admit(self, session: str) -> bool:
+        """Take a place for a session in the fleet's queue of inquiries, if there is one."""
         with self._lock:
-            if self._waiting >= self._capacity:
+            if self._waiting.total() >= self._capacity:
                 return False
-            self._waiting += 1
+            self._waiting[session] += 1
             return True
 
-    def release(self) -> None:
+    def release(self, session: str) -> None:
         """Give a place back."""
         with self._lock:
-            self._waiting -= 1
+            self._waiting[session] -= 1
+            if not self._waiting[session]:
+                del self._waiting[session]
+
+    @property
+    def waiting(self) -> tuple[str, ...]:
+        """The ids of the sessions with inquiries that are not settled, the one that has waited longest first."""
+        with self._lock:
+            return tuple(self._waiting)
 
     @property
     def panel(self) -> Panel:

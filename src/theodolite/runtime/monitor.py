@@ -20,6 +20,7 @@ from theodolite.core.store import Store
 from theodolite.core.text import printable
 from theodolite.core.verifier import Verifier
 from theodolite.runtime.fleet import Fleet
+from theodolite.runtime.saved import decoded
 from theodolite.runtime.session import Session
 
 if TYPE_CHECKING:
@@ -40,6 +41,9 @@ class Monitor:
     answered by a Failure. `clock` gives seconds since the epoch. `recorder` is called with each event, raw: it is for
     operators who opted in to keep sessions. `closing` is called by `close`, so that what belongs to this Monitor alone
     is closed with it.
+
+    A restriction outlives its session: the id is restricted again when it is opened again, until `clear`. State: the
+    open sessions, and the ids that are restricted, without a bound; neither outlives the Monitor.
 
     Raises ConfigError where detectors or verifiers share a name, a code is not its detector's, or an effect is none.
 
@@ -79,9 +83,12 @@ class Monitor:
             recorder=recorder,
         )
         self._closing = tuple(closing)
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._sessions: dict[str, Session] = {}
-        self._standing: dict[Channel, CanaryChecked] = {}
+        self._restricted: dict[str, frozenset[str]] = {}  # of sessions that are not open
+        self._standing: dict[Channel, tuple[CanaryChecked, int]] = {}
+        self._announced = 0
+        self._closed = False
 
     def __enter__(self) -> Self:
         """Return itself."""
@@ -94,27 +101,61 @@ class Monitor:
     def session(self, session: str, *, agent: str = "") -> Session:
         """Return the open session of that id, or open it. A new one is told what the last canary contracts showed.
 
-        Lone surrogates in an id are spelled out. Raises ConfigError when it is empty.
+        An id that was closed may be opened again: seq then starts anew at 0, and what the session knew is gone but for
+        its restriction; to go on where it was, `save` and `restore` it. Lone surrogates in an id are spelled out.
+        Raises ConfigError when the id is empty, or open for another agent, and EventError after `close`.
         """
         if not session:
             raise ConfigError("a session needs an id: pass the host's own id of the conversation")
         session, agent = printable(session), printable(agent)
         with self._lock:
+            self._check_open()
             known = self._sessions.get(session)
             if known is not None:
+                if agent not in {"", known.agent}:
+                    raise ConfigError(
+                        f"session {session} is open for the agent {known.agent!r}, not {agent!r}: give each agent's "
+                        "session an id of its own"
+                    )
                 return known
-            opened = self._sessions[session] = Session(self.fleet, session, agent, on_close=self._forget)
-            standing = tuple(self._standing.values())
-        for event in standing:
-            opened.take(event)
+            restricted = self._restricted.get(session, ())
+            opened = Session(self.fleet, session, agent, on_close=self._left, restricted=restricted)
+            self._add(opened)
+        self._tell_standing(opened)
         return opened
 
     def restore(self, saved: bytes) -> Session:
-        """Return the session that `Session.save` gave, open. Raises EventError for what is not one."""
-        session = Session.restored(self.fleet, saved, on_close=self._forget)
+        """Return the session that `Session.save` gave, open, and tell it what canary contracts have shown since.
+
+        A restriction stands if it stood when the session was saved, or stands for its id here. Raises EventError for
+        what is not a saved session, when a session of that id is open, and after `close`.
+        """
+        document = decoded(saved)
+        name = document.session
         with self._lock:
-            self._sessions[session.id] = session
+            self._check_open()
+            if name in self._sessions:
+                raise EventError(f"session {name} is open: close it before it is restored")
+            restricted = self._restricted.get(name, ())
+            session = Session.restored(self.fleet, document, on_close=self._left, restricted=restricted)
+            self._add(session)
+        self._tell_standing(session)
         return session
+
+    def _add(self, session: Session) -> None:
+        self._sessions[session.id] = session
+        self._restricted.pop(session.id, None)  # while it is open, the session knows
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise EventError("the monitor is closed: make another one")
+
+    def _tell_standing(self, session: Session) -> None:
+        with self._lock:
+            standing = tuple(self._standing.values())
+        with suppress(EventError):  # another thread closed it meanwhile
+            for event, number in standing:
+                session.tell(event, number, standing=True)
 
     @property
     def detectors(self) -> tuple[AnyDetector, ...]:
@@ -127,32 +168,70 @@ class Monitor:
         with self._lock:
             return tuple(self._sessions.values())
 
-    def announce(self, event: CanaryChecked) -> tuple[Decision, ...]:
-        """Tell every open session, and each new one, what a canary contract showed of a channel."""
+    @property
+    def waiting(self) -> tuple[Session, ...]:
+        """The open sessions with inquiries that are not settled, the one that has waited longest first."""
+        names = self.fleet.waiting
         with self._lock:
-            self._standing[event.checked] = event
+            return tuple([self._sessions[name] for name in names if name in self._sessions])
+
+    def announce(self, event: CanaryChecked) -> tuple[Decision, ...]:
+        """Tell every open session, and each new one, what a canary contract showed of a channel.
+
+        Of two announcements about a channel at the same time, no session is told the older one after the newer.
+        """
+        with self._lock:
+            self._announced = number = self._announced + 1
+            self._standing[event.checked] = event, number
             sessions = tuple(self._sessions.values())
-        decisions: list[Decision] = []
+        decisions: list[Decision | None] = []
         for session in sessions:
             with suppress(EventError):  # another thread closed it meanwhile
-                decisions.append(session.take(event))
-        return tuple(decisions)
+                decisions.append(session.tell(event, number))
+        return tuple([decision for decision in decisions if decision is not None])
 
     def clear(self, session: str, operator: str, reason: str) -> Decision:
-        """Lift the restriction of a session. Both names are kept. Raises ConfigError when either is empty."""
+        """Lift the restriction of a session, open or not. Both names are kept.
+
+        Raises ConfigError when either is empty, or the session is neither open nor restricted; EventError after
+        `close`; and for a session that is not open StoreError where that cannot be kept: the restriction then stands.
+        """
         if not (operator and reason):
             raise ConfigError("to clear a restriction, say who does it and why")
+        name, event = printable(session), Cleared(operator=operator, reason=reason)
         with self._lock:
-            known = self._sessions.get(printable(session))
-        if known is None:
-            raise ConfigError(f"there is no open session {session!r}")
-        return known.take(Cleared(operator=operator, reason=reason))
+            self._check_open()
+            known = self._sessions.get(name)
+            if known is None:
+                return self._clear_closed(name, event)
+        return known.take(event)
+
+    def _clear_closed(self, name: str, event: Cleared) -> Decision:
+        if name not in self._restricted:
+            raise ConfigError(f"there is no open session {name!r}, and no restriction of one that was closed")
+        # A session for this one event, which no one else is given: the store keeps it as it keeps all others.
+        with Session(self.fleet, name, "", on_close=lambda _: None, restricted=self._restricted[name]) as session:
+            decision = session.take(event)
+        del self._restricted[name]
+        return decision
+
+    def forget(self, session: str) -> None:
+        """Drop what is known of a session that is not open: its restriction, without a record.
+
+        For recordings, whose ids say nothing about those of other recordings.
+        """
+        with self._lock:
+            self._restricted.pop(printable(session), None)
 
     def close(self) -> None:
         """Close every session, flush the store, and call what was given as `closing`.
 
-        Where one of that fails the rest is done all the same. Raises StoreError.
+        Where one of that fails the rest is done all the same. Closing twice does nothing. Raises StoreError.
         """
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
         with ExitStack() as last_to_first:
             for close in reversed(self._closing):
                 last_to_first.callback(close)
@@ -161,7 +240,9 @@ class Monitor:
             for session in reversed(self.sessions):
                 last_to_first.callback(session.close)
 
-    def _forget(self, session: Session) -> None:
+    def _left(self, session: Session) -> None:
         with self._lock:
             if self._sessions.get(session.id) is session:
                 del self._sessions[session.id]
+                if session.restricted:
+                    self._restricted[session.id] = session.restricted

@@ -12,7 +12,6 @@ from theodolite.core.event import AnyEvent, OwnEvent, SessionEnded, ToolCallProp
 from theodolite.core.policy import Action, Decision, Outcome, highest, outcome
 from theodolite.core.reader import Recorded, Unreadable
 from theodolite.runtime.monitor import Monitor
-from theodolite.runtime.session import Session
 
 __all__ = ("CallRow", "Sighting", "goes_on", "replay")
 
@@ -40,8 +39,9 @@ class Sighting(Struct, frozen=True, kw_only=True):
 class _Under:
     """A session under way."""
 
-    def __init__(self, session: Session) -> None:
-        self.session = session
+    def __init__(self, monitor: Monitor, first: AnyEvent) -> None:
+        self.monitor = monitor
+        self.session = monitor.session(first.session, agent=first.agent)
         self.calls: list[CallRow] = []
         self.decisions: list[Decision] = []
         self.unreadable: list[Unreadable] = []
@@ -63,6 +63,7 @@ class _Under:
 
     def end(self) -> Sighting:
         self.decisions.extend(self.session.close())
+        self.monitor.forget(self.session.id)
         coverage = self.session.coverage()
         return Sighting(
             session=self.session.id,
@@ -111,7 +112,7 @@ def replay(recorded: Iterable[Recorded], monitor: Monitor) -> Iterator[Sighting 
             continue
         current = under.get(item.session)
         if current is None:
-            current = under[item.session] = _Under(monitor.session(item.session, agent=item.agent))
+            current = under[item.session] = _Under(monitor, item)
         current.take(item)
         if isinstance(item, SessionEnded):
             ended = item.session

@@ -9,6 +9,7 @@ from msgspec import Raw, Struct
 
 from theodolite.core.detector import AnyDetector, Asker
 from theodolite.core.errors import EventError
+from theodolite.core.event import CanaryVerdict, Channel
 from theodolite.core.inquiry import Inquiry
 from theodolite.core.reading import Failure
 from theodolite.core.window import Window
@@ -85,6 +86,7 @@ class Saved(Struct, frozen=True, kw_only=True):
     models: tuple[str, ...]
     restricted: tuple[str, ...]
     secrets: tuple[str, ...]
+    verdicts: dict[Channel, tuple[str, CanaryVerdict]]
     states: dict[str, SavedState]
     inquiries: tuple[SavedInquiry, ...]
     late: tuple[Failure, ...]

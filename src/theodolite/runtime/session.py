@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Collection, Generator, Iterable
 from contextlib import contextmanager
+from functools import partial
 from operator import attrgetter
 from types import TracebackType
 from typing import Self
@@ -19,6 +20,9 @@ from theodolite.core.event import (
     HOST_EVENTS,
     AnyEvent,
     AnyHostEvent,
+    CanaryChecked,
+    CanaryVerdict,
+    Channel,
     Cleared,
     InquirySettled,
     ModelCalled,
@@ -34,11 +38,11 @@ from theodolite.core.redaction import redact
 from theodolite.core.verifier import Case
 from theodolite.core.window import Window
 from theodolite.features.folds import Folds
-from theodolite.runtime.answers import hear
+from theodolite.runtime.answers import attempted, hear, marked
 from theodolite.runtime.consult import Consultation, consult
 from theodolite.runtime.fleet import Fleet
 from theodolite.runtime.ledger import Ledger
-from theodolite.runtime.saved import SCHEMA, Saved, SavedInquiry, SavedState, decoded, encoded
+from theodolite.runtime.saved import SCHEMA, Saved, SavedInquiry, SavedState, encoded
 from theodolite.runtime.tally import Tally
 
 __all__ = ("Session",)
@@ -52,7 +56,15 @@ class Session:
     their answers come back as decisions of their own: an earlier decision is never revised.
     """
 
-    def __init__(self, fleet: Fleet, session: str, agent: str, *, on_close: Callable[[Session], None]) -> None:
+    def __init__(
+        self,
+        fleet: Fleet,
+        session: str,
+        agent: str,
+        *,
+        on_close: Callable[[Session], None],
+        restricted: Collection[str] = (),
+    ) -> None:
         self.id = session
         self.agent = agent
         self._fleet = fleet
@@ -63,7 +75,10 @@ class Session:
         # Frozen, since a drain reads them beside an `observe` on another thread.
         self._models: frozenset[str] = frozenset()
         self._secrets: frozenset[str] = frozenset()
-        self._restricted: frozenset[str] = frozenset()
+        self._restricted: frozenset[str] = frozenset(restricted)
+        # What canary contracts showed last of each channel, and which of the Monitor's announcements that was.
+        self._verdicts: dict[Channel, tuple[str, CanaryVerdict]] = {}
+        self._told: dict[Channel, int] = {}
         self._states: dict[str, Struct] = {d.name: d.begin() for d in fleet.detectors}
         self._open: list[Inquiry] = []
         self._driven: list[Inquiry] = []
@@ -82,13 +97,11 @@ class Session:
         """Close the session."""
         self.close()
 
-    # -- what happened ------------------------------------------------------------------------------------------------
-
     def observe(self, event: AnyHostEvent) -> Decision:
         """Take an event of the host and decide. The event is stamped with its place and, unless it has one, its time.
 
-        Waits only for a refusal to be kept; a store that fails shows in the decision as a Failure. Raises EventError
-        for an event that a host may not bring, or after `close`.
+        Waits only for a refusal to be kept. A redactor, store or recorder that fails shows in the decision as a
+        Failure. Raises EventError for an event that a host may not bring, or after `close`.
         """
         if type(event) not in HOST_EVENTS:
             raise EventError(
@@ -118,7 +131,27 @@ class Session:
                 self._restricted = frozenset()
             elif isinstance(stamped, ModelCalled):
                 self._models |= {stamped.model}
+            elif isinstance(stamped, CanaryChecked):
+                self._verdicts[stamped.checked] = (stamped.contract, stamped.verdict)
             return self._decide(stamped, about, said, call)
+
+    def tell(self, event: CanaryChecked, number: int, *, standing: bool = False) -> Decision | None:
+        """Take the Monitor's announcement of that number; None where a later one about the channel was told before.
+
+        None, too, where a `standing` one shows what the session knew when it was saved.
+        """
+        with self._lock:
+            if number <= self._told.get(event.checked, 0):
+                return None
+            self._told[event.checked] = number
+            if standing and self._verdicts.get(event.checked) == (event.contract, event.verdict):
+                return None
+            return self.take(event)
+
+    def note(self, failure: Failure) -> None:
+        """Keep a failure that belongs to no event, to be told with the next decision."""
+        with self._lock:
+            self._late.append(failure)
 
     def _stamp(self, event: AnyEvent) -> AnyEvent:
         stamped = stamp(
@@ -143,13 +176,16 @@ class Session:
             said.extend(event.said)
         for detector in self._fleet.readers.get(type(event), ()):
             for answer in hear(detector, self._states[detector.name], event, self._window, self._fleet.askers):
-                said.extend(self._enqueue(answer) if isinstance(answer, Inquiry) else (answer,))
+                said.extend(self._enqueue(answer) if isinstance(answer, Inquiry) else (marked(answer, self._models),))
         return said
 
     def _decide(self, event: AnyEvent, about: int, said: Iterable[Reading | Failure], call: Call | None) -> Decision:
         fleet = self._fleet
+        faults = fleet.redactor.watch()
         signals = tuple([self._graded(answer) for answer in said])
         signals += tuple([self._graded(failure) for failure in self._second_opinions(event, signals)])
+        denied = tuple(faults)
+        signals += tuple([self._graded(failure) for failure in denied])
         self._restricted |= {
             signal.owner for signal in signals if fleet.policy.action(signal) is Action.RESTRICTED_MODE
         }
@@ -163,29 +199,32 @@ class Session:
             open_inquiries=self.waiting,
         )
         self._tally.decided(decision)
-        try:
-            self._keep(decision, event)
-        except StoreError as error:
-            return self._unkept(decision, error, call=call is not None)
-        return decision
+        unkept = [*self._keep(decision, event), *faults[len(denied) :]]
+        return self._unkept(decision, unkept, call=call is not None) if unkept else decision
 
-    def _keep(self, decision: Decision, event: AnyEvent) -> None:
-        try:
-            self._ledger.keep(decision, event, self._window, self._fleet, self._secrets)
-        finally:
-            if self._fleet.recorder is not None:
-                self._fleet.recorder(event)
+    def _keep(self, decision: Decision, event: AnyEvent) -> list[Failure]:
+        """Keep a decision and record the event; return what failed of that."""
+        fleet = self._fleet
+        keep = partial(self._ledger.keep, decision, event, self._window, fleet, self._secrets)
+        done = [attempted(keep, "store", "1")]
+        if fleet.recorder is not None:
+            done.append(attempted(partial(fleet.recorder, event), "recorder", "1"))
+        return [fault for fault in done if isinstance(fault, Failure)]
 
-    def _unkept(self, decision: Decision, error: StoreError, *, call: bool) -> Decision:
-        failure = Failure(detector="store", version="1", cause=Cause.ERROR, detail=str(error))
-        self._tally.failed("store")
+    def _unkept(self, decision: Decision, faults: Iterable[Failure], *, call: bool) -> Decision:
+        """Return a decision with what failed after it was made, and which is therefore not in its record."""
+        for fault in faults:
+            self._tally.failed(fault.detector)
+        signals = (*decision.signals, *[self._graded(fault) for fault in faults])
         allowed = decision.allowed and not (call and self._fleet.policy.fail_closed)
-        return replace(decision, signals=(*decision.signals, self._graded(failure)), allowed=allowed)
+        return replace(decision, signals=signals, allowed=allowed)
 
     def _graded(self, said: Reading | Failure) -> Signal:
         # Graded as it was said, since a redactor may take the very names of the models that a calibration vouches for.
         signal = self._fleet.grade(said, agent=self.agent, models=self._models)
-        return replace(signal, said=redact(signal.said, self._fleet.redactor, self._secrets))
+        return replace(
+            signal, said=redact(signal.said, self._fleet.redactor, self._secrets, around=self._window.events)
+        )
 
     def _second_opinions(self, event: AnyEvent, signals: tuple[Signal, ...]) -> list[Failure]:
         """Open an inquiry about each ambiguous signal that a verifier may settle; return what could not be opened."""
@@ -200,10 +239,8 @@ class Session:
                 refused.extend(self._enqueue(opened))
         return refused
 
-    # -- inquiries ----------------------------------------------------------------------------------------------------
-
     def _enqueue(self, inquiry: Inquiry) -> tuple[Failure, ...]:
-        if self._fleet.admit():
+        if self._fleet.admit(self.id):
             self._open.append(inquiry)
             return ()
         detail = "the queue of inquiries is full"
@@ -215,7 +252,7 @@ class Session:
             for inquiry in waiting:
                 if (inquiry.asker, inquiry.about) == (event.asker, event.about):
                     waiting.remove(inquiry)
-                    self._fleet.release()
+                    self._fleet.release(self.id)
                     return inquiry
         raise EventError(
             f"session {self.id}: no open inquiry of {event.asker} about event {event.about}; it was settled before"
@@ -276,13 +313,15 @@ class Session:
         way open again.
         """
         # The event loop takes some 80 ms to import: only those who ask models pay for it.
-        from theodolite.runtime.drive import drive, wait  # noqa: PLC0415
+        from theodolite.runtime.drive import attempt, drive, wait  # noqa: PLC0415
 
         decisions: list[Decision] = []
         while (inquiry := self.next_inquiry(about, due=due)) is not None:
             with self._driving(inquiry) as outcome:
                 await wait(inquiry.not_before - self._fleet.clock())
-                outcome.append(await drive(self._consultation(inquiry), self._fleet.panel))
+                driving = partial(drive, self._consultation(inquiry), self._fleet.panel)
+                driven = await attempt(driving, inquiry.asker, inquiry.version)
+                outcome.append(_failed(inquiry, driven) if isinstance(driven, Failure) else driven)
             decisions.extend(self._settled(inquiry, outcome[0]))
         return tuple(decisions)
 
@@ -304,9 +343,9 @@ class Session:
         asker = fleet.askers[inquiry.asker]
         # A verifier's own answer is not put to a verifier again.
         verifiers = () if isinstance(inquiry.subject, Case) else fleet.verifiers
-        return consult(asker, inquiry, grade=self._graded, verifiers=verifiers, window=self._window)
-
-    # -- what it comes to ---------------------------------------------------------------------------------------------
+        return consult(
+            asker, inquiry, grade=self._graded, verifiers=verifiers, window=self._window, models=self._models
+        )
 
     @property
     def restricted(self) -> frozenset[str]:
@@ -316,7 +355,7 @@ class Session:
     def coverage(self) -> Coverage:
         """Return what came, and who could not judge."""
         with self._lock:
-            return self._tally.coverage(self._fleet.detectors)
+            return self._tally.coverage(self._fleet.detectors, self._fleet.in_force)
 
     def close(self) -> tuple[Decision, ...]:
         """Settle what is open as ABANDONED, keep the coverage, leave the Monitor; return the decisions that follow.
@@ -330,12 +369,14 @@ class Session:
             for inquiry in (*self._driven, *self._open):
                 detail = "the session was closed before the inquiry was settled"
                 failure = Failure(detector=inquiry.asker, version=inquiry.version, cause=Cause.ABANDONED, detail=detail)
-                decisions.append(self.take(InquirySettled(asker=inquiry.asker, about=inquiry.about, said=(failure,))))
+                decisions.append(self.take(_failed(inquiry, failure)))
             for failure in self._late:
                 self._tally.failed(failure.detector)
             self._closed = True
             self._on_close(self)
-            self._ledger.close(self.id, self.coverage(), self._fleet)
+            fault = attempted(partial(self._ledger.close, self.id, self.coverage(), self._fleet), "store", "1")
+            if fault is not None:
+                raise StoreError(fault.detail)
             return tuple(decisions)
 
     def save(self) -> bytes:
@@ -350,6 +391,7 @@ class Session:
                 models=tuple(sorted(self._models)),
                 restricted=tuple(sorted(self._restricted)),
                 secrets=tuple(sorted(self._secrets)),
+                verdicts=dict(self._verdicts),
                 states={d.name: SavedState.of(d, self._states[d.name]) for d in self._fleet.detectors},
                 inquiries=tuple([SavedInquiry.of(inquiry) for inquiry in (*self._driven, *self._open)]),
                 late=tuple(self._late),
@@ -361,21 +403,22 @@ class Session:
             return encoded(saved)
 
     @classmethod
-    def restored(cls, fleet: Fleet, document: bytes, *, on_close: Callable[[Session], None]) -> Session:
+    def restored(
+        cls, fleet: Fleet, saved: Saved, *, on_close: Callable[[Session], None], restricted: Collection[str] = ()
+    ) -> Session:
         """Return the session that `save` gave, under a Monitor that may have other detectors by now.
 
         State of a detector in another version, and inquiries of an asker that is not there or in another version, are
-        lost; each loss is said as a Failure with the next decision. Raises EventError for what is not a saved session.
+        lost; each loss is said as a Failure with the next decision. `restricted` is added to what was saved.
         """
-        saved = decoded(document)
-        session = cls(fleet, saved.session, saved.agent, on_close=on_close)
+        session = cls(fleet, saved.session, saved.agent, on_close=on_close, restricted=restricted)
         session._restore(saved)
         return session
 
     def _restore(self, saved: Saved) -> None:
         self._seq, self._turn = saved.seq, saved.turn
-        self._models, self._restricted = frozenset(saved.models), frozenset(saved.restricted)
-        self._secrets = frozenset(saved.secrets)
+        self._models, self._restricted = frozenset(saved.models), self._restricted | set(saved.restricted)
+        self._secrets, self._verdicts = frozenset(saved.secrets), dict(saved.verdicts)
         self._window, self._tally, self._ledger = saved.window, saved.tally, saved.ledger
         self._folds = saved.folds.with_needs(self._fleet.needs)
         self._late = list(saved.late)
@@ -397,3 +440,7 @@ class Session:
 
     def _lost(self, name: str, version: str, detail: str) -> None:
         self._late.append(Failure(detector=name, version=version, cause=Cause.ABANDONED, detail=detail))
+
+
+def _failed(inquiry: Inquiry, failure: Failure) -> InquirySettled:
+    return InquirySettled(asker=inquiry.asker, about=inquiry.about, said=(failure,))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from msgspec import UNSET, Struct
 
+from theodolite.core.calibration import Band
 from theodolite.core.coverage import Coverage, Sight
 from theodolite.core.detector import AnyDetector
 from theodolite.core.event import AnyEvent, Event, MessageObserved, ToolCallProposed, ToolResultObserved
@@ -54,25 +55,25 @@ class Tally(Struct, kw_only=True):
         """Count a failure that is in no decision."""
         _count(self.failures, name)
 
-    def coverage(self, detectors: Iterable[AnyDetector]) -> Coverage:
-        """Return the counts, and for each detector whether it could judge."""
+    def coverage(self, detectors: Iterable[AnyDetector], bands: Mapping[str, Band]) -> Coverage:
+        """Return the counts, and for each detector whether it could judge. `bands` are those in force."""
         return Coverage(
             events=dict(self.events),
             channels=dict(self.channels),
             unset=dict(self.unset),
             failures=dict(self.failures),
-            detectors=tuple([self._sight(detector) for detector in detectors]),
+            detectors=tuple([self._sight(detector, bands) for detector in detectors]),
             quiet=self.quiet,
         )
 
-    def _sight(self, detector: AnyDetector) -> Sight:
+    def _sight(self, detector: AnyDetector, bands: Mapping[str, Band]) -> Sight:
         wanted = sorted(kind.__name__ for kind in detector.reads)
         missing = tuple([name for name in wanted if name not in self.events])
         spoke = self.spoke.get(detector.name, 0)
         return Sight(
             detector=detector.name,
             version=detector.version,
-            decides=any(band.acts or band.finds for band in detector.bands.values()),
+            decides=any(bands[code].acts or bands[code].finds for code in detector.bands),
             blind=spoke == 0 and (detector.name in self.no_evidence or len(missing) == len(wanted)),
             spoke=spoke,
             failed=self.failures.get(detector.name, 0),

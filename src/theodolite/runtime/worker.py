@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 
 import anyio
 
+from theodolite.core.reading import Failure
+from theodolite.runtime.drive import attempt
 from theodolite.runtime.monitor import Monitor
 from theodolite.runtime.session import Session
 
@@ -20,7 +23,8 @@ class Worker:
 
     Async hosts run `serve` in a task group of theirs; others call `start` and `stop`, which use a thread. The queue is
     the Monitor's and bounded there. `stop` lets what is under way come to its end for `patience` seconds; what is left
-    stays open and is settled as ABANDONED when its session closes.
+    stays open and is settled as ABANDONED when its session closes. A session that cannot be drained keeps no other
+    waiting: its next decision says so.
     """
 
     def __init__(self, monitor: Monitor, *, concurrency: int = 8, interval: float = INTERVAL) -> None:
@@ -42,7 +46,7 @@ class Worker:
             group.cancel_scope.deadline = anyio.current_time() + patience
 
     def _dispatch(self, group: anyio.abc.TaskGroup, limit: anyio.CapacityLimiter) -> None:
-        for session in self._monitor.sessions:
+        for session in self._monitor.waiting:
             if session.due and session.id not in self._busy:
                 self._busy.add(session.id)
                 group.start_soon(self._settle, session, limit)
@@ -50,7 +54,9 @@ class Worker:
     async def _settle(self, session: Session, limit: anyio.CapacityLimiter) -> None:
         try:
             async with limit:
-                await session.drain(due=True)
+                done = await attempt(partial(session.drain, due=True), "worker", "1")
+                if isinstance(done, Failure):
+                    session.note(done)
         finally:
             self._busy.discard(session.id)
 

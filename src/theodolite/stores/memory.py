@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from theodolite.core.errors import StoreError
-from theodolite.core.store import Entry, Head, Record, Registry, seal_head, seal_record, seal_registry
+from theodolite.core.store import (
+    Entry,
+    Head,
+    Kind,
+    Record,
+    Registry,
+    seal_erasure,
+    seal_head,
+    seal_record,
+    seal_registry,
+)
 
 __all__ = ("MemoryStore",)
 
@@ -32,8 +43,8 @@ class MemoryStore:
     """A store that lives and dies with its object; what it calls durable survives nothing.
 
     State: every record, without a bound. `append` costs two SHA-256 and one lock; heads are sealed when they are asked
-    for. `key` seals heads and the registry (HMAC-SHA256); `salts` makes the salt of each payload (hex). Closing it
-    changes nothing. Safe to call from several threads.
+    for. `key` seals heads and the registry (HMAC-SHA256); `salts` makes the salt of each payload (16 bytes in hex),
+    `clock` the time of an erasure. Closing it changes nothing. Safe to call from several threads.
 
     >>> from msgspec import Raw
     >>> from theodolite.core.store import Kind
@@ -44,11 +55,17 @@ class MemoryStore:
     True
     """
 
-    def __init__(self, key: bytes | None = None, salts: Callable[[], str] | None = None) -> None:
+    def __init__(
+        self,
+        key: bytes | None = None,
+        salts: Callable[[], str] | None = None,
+        clock: Callable[[], float] = time.time,  # noqa: TID251 - the default of an injected clock
+    ) -> None:
         if key == b"":
             raise StoreError("the key is empty: give at least 32 random bytes, or None to keep an unsealed store")
         self._key = key
         self._salts = _salt if salts is None else salts
+        self._clock = clock
         self._chains: dict[str, _Chain] = {}
         self._link = ""
         self._lock = threading.Lock()
@@ -80,14 +97,15 @@ class MemoryStore:
         until: float | None = None,
         code: str | None = None,
     ) -> Iterator[Record]:
-        """Yield the records that fit, by session and n. What is appended after the call is not among them."""
+        """Yield the records that fit, by session and n, as they were at the call."""
         with self._lock:
             names = sorted(self._chains) if session is None else [session] * (session in self._chains)
-            chains = [(self._chains[name].records, len(self._chains[name].records)) for name in names]
+            # Copies of the lists: an erasure meanwhile must not show without its record.
+            chains = [self._chains[name].records.copy() for name in names]
         return (
             record
-            for records, count in chains
-            for record in (records[n] for n in range(count))
+            for records in chains
+            for record in records
             if (since is None or since <= record.at)
             and (until is None or record.at <= until)
             and (code is None or code in record.codes)
@@ -107,25 +125,28 @@ class MemoryStore:
             ends = [(chain.records[-1], chain.position, chain.before) for chain in self._chains.values()]
         return (seal_head(last, position=position, before=before, key=self._key) for last, position, before in ends)
 
-    def registry(self) -> Registry | None:
-        """Return the registry of sessions, or None when nothing was kept."""
+    def registry(self) -> Registry:
+        """Return the registry of sessions."""
         with self._lock:
-            if not self._chains:
-                return None
             return seal_registry(count=len(self._chains), link=self._link, key=self._key)
 
     def flush(self) -> None:
         """Do nothing: a record is kept when `append` returns."""
 
     def erase(self, session: str) -> int:
-        """Take away the payloads of a session and return how many; its chain stays."""
+        """Take away the payloads of a session and return how many; its chain stays, and goes on with the erasure."""
         with self._lock:
             chain = self._chains.get(session)
-            if chain is None:
-                return 0
-            full = [record.n for record in chain.records if record.payload is not None]
-            for n in full:
-                chain.records[n] = replace(chain.records[n], payload=None, salt=None)
+            records = [] if chain is None else chain.records
+            full = [record.n for record in records if record.payload is not None and record.kind is not Kind.ERASURE]
+            if full:
+                n, previous = len(records), records[-1].hash
+                made = seal_erasure(
+                    session, at=self._clock(), payloads=len(full), n=n, previous=previous, salt=self._salts()
+                )
+                for place in full:
+                    records[place] = replace(records[place], payload=None, salt=None)
+                records.append(made)
             return len(full)
 
     def close(self) -> None:

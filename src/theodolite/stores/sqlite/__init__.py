@@ -1,28 +1,29 @@
 """Records in a SQLite file, through SQLAlchemy Core.
 
-`schema` has the tables and opens the file, `rows` reads it, `commit` writes groups to it, `backlog` is the queue before
-it. Importing this package imports SQLAlchemy.
+`schema` has the tables and opens the file, `rows` and `readonly` read it, `commit` writes groups to it, `backlog` is
+the queue before it. Importing this package imports SQLAlchemy.
 """
 
 from __future__ import annotations
 
 import os
 import threading
+import time
 import weakref
 from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Final, Self
 
-from sqlalchemy import Engine, update
+from sqlalchemy import Engine
 
 from theodolite.core.errors import StoreError
 from theodolite.core.store import Entry, Head, Record, Registry, seal_record
 from theodolite.stores.sqlite.backlog import Backlog
 from theodolite.stores.sqlite.commit import Committer
-from theodolite.stores.sqlite.rows import Filter, head_of, heads, records, registry
-from theodolite.stores.sqlite.schema import RECORDS, begin, faults, locate, open_engine
+from theodolite.stores.sqlite.readonly import Readable, ReadOnlySQLiteStore
+from theodolite.stores.sqlite.schema import faults, locate, open_engine
 
-__all__ = ("SQLiteStore",)
+__all__ = ("ReadOnlySQLiteStore", "SQLiteStore")
 
 # 128 bits: a salt has to be guessed before an erased payload can be.
 _SALT_BYTES: Final = 16
@@ -37,7 +38,7 @@ _LARGEST: Final = 500_000_000
 _RETRY: Final = 1.0
 
 
-class SQLiteStore:
+class SQLiteStore(Readable):
     """A store in one local SQLite file (WAL), written behind by one thread, in groups.
 
     Durable is what `append(durable=True)` or `flush` acknowledged: it is synced to the disk (`synchronous = FULL`), so
@@ -54,11 +55,12 @@ class SQLiteStore:
     new one, where the head or the registry is not as it was sealed: tampering is not sealed over. `key` seals both.
 
     `read` holds one snapshot of the file until it is exhausted or closed; it blocks nobody, but the WAL cannot shrink
-    meanwhile. `erase` rewrites the whole file. Reads flush first.
+    meanwhile. `erase` rewrites the whole file. Reads flush first. To read alone there is `ReadOnlySQLiteStore`.
 
-    The path is taken literally; the file is made with mode 0600 unless `create` is False. Not usable in a forked child.
-    A store that was never closed is closed, as far as that goes, when it is collected or the interpreter ends. `engine`
-    is for queries of one's own, which see what was flushed; only the store may write.
+    The path is taken literally; the file is made with mode 0600. With `create` False a missing or an empty file is a
+    StoreError. `salts` makes the salt of each payload (16 bytes in hex), `clock` the time of an erasure. Not usable in
+    a forked child. A store that was never closed is closed, as far as that goes, when it is collected or the
+    interpreter ends. `engine` is for queries of one's own, which see what was flushed; only the store may write.
 
     >>> import tempfile
     >>> from msgspec import Raw
@@ -76,6 +78,7 @@ class SQLiteStore:
         *,
         key: bytes | None = None,
         salts: Callable[[], str] | None = None,
+        clock: Callable[[], float] = time.time,  # noqa: TID251 - the default of an injected clock
         create: bool = True,
         patience: float = 5.0,
         linger: float = 0.05,
@@ -83,9 +86,10 @@ class SQLiteStore:
     ) -> None:
         if key == b"":
             raise StoreError("the key is empty: give at least 32 random bytes, or None to keep an unsealed store")
-        self._file = locate(path, create=create)
-        self.engine = open_engine(self._file, patience=patience)
+        file = locate(path, create=create)
+        super().__init__(file, open_engine(file, key=key, create=create, patience=patience))
         self._salts = _salt if salts is None else salts
+        self._clock = clock
         self._backlog = Backlog(room=room, linger=linger, retry=_RETRY)
         self._committer = Committer(self.engine, self._file, key)
         self._process = os.getpid()
@@ -130,32 +134,22 @@ class SQLiteStore:
         A few hundred are held at once. What is appended after the first was asked for is not among them.
         """
         self.flush()
-        return self._records(Filter(session=session, since=since, until=until, code=code))
-
-    def _records(self, wanted: Filter) -> Iterator[Record]:
-        with faults(self._file), self.engine.connect() as connection:
-            yield from records(connection, wanted)
+        return super().read(session=session, since=since, until=until, code=code)
 
     def head(self, session: str) -> Head | None:
         """Return the head of a session, or None when nothing was kept of it. Raises StoreError."""
         self.flush()
-        with faults(self._file), self.engine.connect() as connection:
-            return head_of(connection, session)
+        return super().head(session)
 
     def heads(self) -> Iterator[Head]:
         """Yield the heads of all sessions by position. Raises StoreError."""
         self.flush()
-        return self._heads()
-
-    def _heads(self) -> Iterator[Head]:
-        with faults(self._file), self.engine.connect() as connection:
-            yield from heads(connection)
+        return super().heads()
 
     def registry(self) -> Registry | None:
-        """Return the registry of sessions, or None when nothing was kept. Raises StoreError."""
+        """Return the registry of sessions, or None when it is gone. Raises StoreError."""
         self.flush()
-        with faults(self._file), self.engine.connect() as connection:
-            return registry(connection)
+        return super().registry()
 
     def flush(self) -> None:
         """Return when all that was appended before is on the disk.
@@ -168,20 +162,19 @@ class SQLiteStore:
             self._committer.check_all()
 
     def erase(self, session: str) -> int:
-        """Take away the payloads of a session for good and return how many; its chain stays. Raises StoreError.
+        """Take away the payloads of a session for good and return how many; its chain goes on with a record of that.
 
         The file is then rewritten (VACUUM) and its WAL cut, so that no byte of them is left in either: this takes as
         long as copying the file, and needs as much space again. Where that part fails the payloads can no longer be
-        read, but bytes of them may be left: erase again.
+        read, but bytes of them may be left: erase again. Raises StoreError, also for a session that does not end as it
+        was sealed, of which nothing is taken.
         """
         self.flush()
-        full = RECORDS.c.payload.is_not(None) | RECORDS.c.salt.is_not(None)
+        with self._backlog.lock:
+            while (chain := self._committer.chain(session)).n > chain.written:
+                self._backlog.wait()
+            emptied = self._committer.erase(session, at=self._clock(), salt=self._salts())
         with self._committer.writing, faults(self._file), self.engine.connect() as connection:
-            begin(connection)
-            emptied = connection.execute(
-                update(RECORDS).where(RECORDS.c.session == session, full).values(payload=None, salt=None)
-            ).rowcount
-            connection.commit()
             connection.exec_driver_sql("VACUUM")
             blocked = connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()[0]
         if blocked:

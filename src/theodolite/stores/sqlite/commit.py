@@ -14,7 +14,7 @@ from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import IntegrityError
 
 from theodolite.core.errors import StoreError
-from theodolite.core.store import Head, Record, seal_head, seal_registry
+from theodolite.core.store import Head, Kind, Record, seal_erasure, seal_head, seal_registry
 from theodolite.stores.sqlite.rows import head_at, head_of, last_head, last_record, registry
 from theodolite.stores.sqlite.schema import CODES, HEADS, KEEP, RECORDS, REGISTRY, TamperedError, begin, faults
 
@@ -64,8 +64,8 @@ class _ConflictError(Exception):
 class Committer:
     """Writes groups, and knows where each session's chain ends.
 
-    `chain` is called under the lock of the backlog, `commit` by its one thread. `writing` is held during a commit; who
-    else writes to the file holds it too, so that this process never waits for its own locks in the file.
+    `chain` and `erase` are called under the lock of the backlog, `commit` by its one thread. `writing` is held during a
+    commit; who else writes to the file holds it too, so that this process never waits for its own locks in the file.
     """
 
     def __init__(self, engine: Engine, file: Path, key: bytes | None) -> None:
@@ -123,8 +123,7 @@ class Committer:
         Raises StoreError, and then nothing was written that a second attempt would not find.
         """
         with self.writing, faults(self._file):
-            if _identity(self._file) != self._identity:
-                raise StoreError(f"store {self._file} was moved, removed or replaced: put it back, then flush")
+            self._check_place()
             while batch := self._due(group):
                 try:
                     self._write(batch)
@@ -132,6 +131,32 @@ class Committer:
                     self._resolve(batch, conflict)
                 else:
                     return
+
+    def erase(self, session: str, *, at: float, salt: str) -> int:
+        """Take the payloads of a session and append the record of that, in one step; return how many there were.
+
+        Nothing of the session may wait to be written. Raises StoreError.
+        """
+        gone = update(RECORDS).where(RECORDS.c.session == session, RECORDS.c.kind != Kind.ERASURE.value)
+        gone = gone.where(RECORDS.c.payload.is_not(None) | RECORDS.c.salt.is_not(None)).values(payload=None, salt=None)
+        with self.writing, faults(self._file), self._engine.connect() as connection:
+            self._check_place()
+            begin(connection)
+            chain = self._load(connection, session)
+            count = connection.execute(gone).rowcount
+            if chain.head is None or not count:
+                return 0
+            record = seal_erasure(session, at=at, payloads=count, n=chain.n + 1, previous=chain.hash, salt=salt)
+            head = seal_head(record, position=chain.head.position, before=chain.before, key=self._key)
+            connection.execute(update(HEADS).where(HEADS.c.session == session).values(**asdict(head)))
+            connection.exec_driver_sql(_INSERT_RECORDS, _row(record))
+            connection.commit()
+            self._chains[session] = Chain(record.n, record.hash, head, chain.before)
+        return count
+
+    def _check_place(self) -> None:
+        if _identity(self._file) != self._identity:
+            raise StoreError(f"store {self._file} was moved, removed or replaced: put it back, then flush")
 
     def _due(self, group: Sequence[Record]) -> list[Record]:
         due: list[Record] = []
@@ -184,10 +209,10 @@ class Committer:
         fresh = [end for end in ends if self._chains[end.session].head is None]
         if not fresh:
             return []
-        if (fault := self._registry_fault(connection)) is not None:
-            raise _ConflictError(fault)
         book = registry(connection)
-        count, link = (0, "") if book is None else (book.count, book.link)
+        if (fault := self._registry_fault(connection)) is not None or book is None:
+            raise _ConflictError(fault)
+        count, link = book.count, book.link
         moves: list[_Move] = []
         for end in fresh:
             head = seal_head(end, position=count, before=link, key=self._key)
@@ -195,14 +220,13 @@ class Committer:
             count, link = count + 1, head.link
         connection.execute(insert(HEADS), [asdict(head) for head, _ in moves])
         row = asdict(seal_registry(count=count, link=link, key=self._key))
-        connection.execute(insert(REGISTRY).values(id=1, **row) if book is None else update(REGISTRY).values(**row))
+        connection.execute(update(REGISTRY).values(**row))
         return moves
 
     def _registry_fault(self, connection: Connection) -> str | None:
         book, last = registry(connection), last_head(connection)
-        if book is None and last is None:
-            return None
-        if book is None or last is None or (book.count, book.link) != (last.position + 1, last.link):
+        end = (0, "") if last is None else (last.position + 1, last.link)
+        if book is None or (book.count, book.link) != end:
             return "its registry does not end with its last session"
         if book != seal_registry(count=book.count, link=book.link, key=self._key):
             return "its registry of sessions was sealed with another key"

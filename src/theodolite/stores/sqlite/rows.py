@@ -81,7 +81,8 @@ def last_record(connection: Connection, session: str) -> Record | None:
 
 def _row(row: Sequence[object]) -> _Row:
     try:
-        return msgspec.convert(tuple(row), _Row)
+        # bytes as they are: text would be taken for base64, and two contents of a cell for one payload.
+        return msgspec.convert(tuple(row), _Row, builtin_types=(bytes,))
     except msgspec.ValidationError as error:
         raise TamperedError(f"record {row[1]!r} of session {row[0]!r}: {error}") from error
 

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from msgspec.structs import asdict
 from sqlalchemy import (
     CheckConstraint,
     Column,
@@ -36,8 +37,21 @@ from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 from sqlalchemy.pool import QueuePool
 
 from theodolite.core.errors import StoreError
+from theodolite.core.store import seal_registry
 
-__all__ = ("CODES", "HEADS", "KEEP", "RECORDS", "REGISTRY", "TamperedError", "begin", "faults", "locate", "open_engine")
+__all__ = (
+    "CODES",
+    "HEADS",
+    "KEEP",
+    "RECORDS",
+    "REGISTRY",
+    "TamperedError",
+    "begin",
+    "faults",
+    "locate",
+    "open_engine",
+    "open_to_read",
+)
 
 # The number of this layout. A change of it needs a migration; until there is one, other numbers are refused.
 VERSION: Final = 1
@@ -170,22 +184,78 @@ def _make(file: Path) -> None:
         raise StoreError(f"store {file} cannot be created: {error.strerror}; make its directory writable") from error
 
 
-def open_engine(file: Path, *, patience: float) -> Engine:
-    """Return an engine on an existing file, with the tables in it. `patience` is in seconds. Raises StoreError."""
-    engine = create_engine("sqlite://", creator=lambda: _connect(file, patience), poolclass=QueuePool, max_overflow=-1)
+def open_engine(file: Path, *, key: bytes | None, create: bool, patience: float) -> Engine:
+    """Return an engine on an existing file, with the tables in it. `patience` is in seconds. Raises StoreError.
+
+    With `create` an empty file gets the tables, and a registry that is sealed with `key`.
+    """
+    engine = _engine(file, "mode=rw", patience)
     try:
         with faults(file), engine.connect() as connection:
-            _prepare(connection, file, patience)
+            if create:
+                _make_tables(connection, file, key, patience)
+            _check_tables(connection, file)
+            _write_ahead(connection, file, patience)
     except StoreError:
         engine.dispose()
         raise
     return engine
 
 
-def _connect(file: Path, patience: float) -> sqlite3.Connection:
+def open_to_read(file: Path, *, patience: float) -> Engine:
+    """Return an engine on an existing file with the tables in it, that cannot write. Raises StoreError."""
+    engine = _engine(file, "mode=ro", patience)
+    try:
+        with faults(file):
+            if not _shares(engine):
+                engine.dispose()
+                engine = _engine(file, _alone(file), patience)
+            with engine.connect() as connection:
+                _check_tables(connection, file)
+    except StoreError:
+        engine.dispose()
+        raise
+    return engine
+
+
+def _shares(engine: Engine) -> bool:
+    """Tell whether SQLite can read the file beside others: for that it needs a WAL, or a place to make one."""
+    try:
+        with engine.connect() as connection:
+            inspect(connection).get_table_names()
+    except OperationalError as error:
+        if _result_code(error) not in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}:
+            raise
+        return False
+    return True
+
+
+def _alone(file: Path) -> str:
+    """Return the options with which SQLite reads the file as if nobody could write to it, without a look at its WAL."""
+    wal = file.with_name(f"{file.name}-wal")
+    try:
+        file.open("rb").close()
+        waiting = wal.stat().st_size if wal.exists() else 0
+    except OSError as error:
+        raise StoreError(f"store {file} cannot be read: {error.strerror}; ask for the right to read it") from error
+    if waiting:
+        raise StoreError(
+            f"store {file}: records wait in {wal.name}, and SQLite cannot read them where it may not write: copy both "
+            "files to a directory of your own, and read the copy"
+        )
+    return "mode=ro&immutable=1"
+
+
+def _engine(file: Path, options: str, patience: float) -> Engine:
+    return create_engine(
+        "sqlite://", creator=lambda: _connect(file, options, patience), poolclass=QueuePool, max_overflow=-1
+    )
+
+
+def _connect(file: Path, options: str, patience: float) -> sqlite3.Connection:
     # Only as a URI can SQLite be told not to create the file; every character of the path is quoted in it.
     connection = sqlite3.connect(
-        f"{file.as_uri()}?mode=rw", uri=True, timeout=patience, isolation_level=None, check_same_thread=False
+        f"{file.as_uri()}?{options}", uri=True, timeout=patience, isolation_level=None, check_same_thread=False
     )
     # FULL: a commit is on the disk, not only with the system, before it is acknowledged, so that it survives a loss of
     # power as it does the death of the process. fullfsync: on macOS nothing less empties the cache of the disk.
@@ -203,21 +273,28 @@ def begin(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
-def _prepare(connection: Connection, file: Path, patience: float) -> None:
+def _make_tables(connection: Connection, file: Path, key: bytes | None, patience: float) -> None:
+    if inspect(connection).get_table_names():
+        return
+    _write_ahead(connection, file, patience)
+    begin(connection)
+    if not inspect(connection).get_table_names():
+        _METADATA.create_all(connection)
+        connection.execute(insert(_SCHEMA).values(version=VERSION))
+        # Sealed from the start, so that a store that was emptied does not pass for a new one.
+        connection.execute(insert(REGISTRY).values(id=1, **asdict(seal_registry(count=0, link="", key=key))))
+    connection.commit()
+
+
+def _check_tables(connection: Connection, file: Path) -> None:
     tables = inspect(connection).get_table_names()
-    if tables and _SCHEMA.name not in tables:
-        raise StoreError(f"store {file} is a database of something else: name another file")
     if not tables:
-        _write_ahead(connection, file, patience)
-        begin(connection)
-        if not inspect(connection).get_table_names():
-            _METADATA.create_all(connection)
-            connection.execute(insert(_SCHEMA).values(version=VERSION))
-        connection.commit()
+        raise StoreError(f"store {file} is empty, and no store: was it copied while it was being made?")
+    if _SCHEMA.name not in tables:
+        raise StoreError(f"store {file} is a database of something else: name another file")
     found = connection.scalars(select(_SCHEMA.c.version)).all()
     if found != [VERSION]:
         raise StoreError(f"store {file} has schema version {found}, this release knows {VERSION}: open it with its own")
-    _write_ahead(connection, file, patience)
 
 
 def _write_ahead(connection: Connection, file: Path, patience: float) -> None:
