@@ -75,7 +75,9 @@ def test_each_code_has_a_page_and_a_line_in_the_table() -> None:
     assert not [code for code in codes if f"/{code}.md)" not in _page("codes")]
 
 
-@pytest.mark.parametrize("command", [["scan"], ["explain"], ["doctor"], ["store", "verify"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "command", [["scan"], ["explain"], ["doctor"], ["store", "verify"], ["store", "heads"]], ids=" ".join
+)
 def test_the_command_line_page_names_every_option(command: list[str]) -> None:
     shown = subprocess.run(
         [Path(sys.executable).with_name("theodolite"), *command, "--help"],

@@ -31,6 +31,7 @@ from theodolite.core.policy import Action, Decision, Outcome
 from theodolite.core.reader import Recorded, Unreadable
 from theodolite.core.reading import Cause, Failure
 from theodolite.readers.jsonl import EventLines
+from theodolite.redactors.rules import RuleRedactor
 from theodolite.runtime.monitor import Monitor
 from theodolite.runtime.recorder import Recorder
 from theodolite.runtime.replay import Sighting, goes_on, replay
@@ -169,9 +170,9 @@ def test_what_still_belongs_to_a_session_that_ended(ended: str | None, item: Rec
 
 
 def test_each_call_has_a_row_and_quiet_decisions_are_not_held() -> None:
-    [seen] = sightings(stamped(clean_session()), Monitor())
+    [seen] = sightings(stamped(clean_session()), Monitor(redactor=RuleRedactor()))
     assert [row.tool for row in seen.calls] == ["list_bills", "send_money"]
-    assert (seen.decisions, seen.outcome, seen.action) == ((), Outcome.CLEAN, Action.LOG_ONLY)
+    assert (seen.decisions, seen.outcome, seen.action) == ((), Outcome.NOT_ENOUGH_EVIDENCE, Action.LOG_ONLY)
     [alarmed] = sightings(stamped(clean_session()))
     assert [len(row.decision.signals) for row in alarmed.calls] == [1, 1]
     assert (alarmed.outcome, alarmed.action) == (Outcome.FINDING, Action.ELEVATED_REVIEW)
@@ -278,3 +279,22 @@ def test_what_the_store_cannot_keep_is_recorded_all_the_same(tmp_path: Path) -> 
         session.observe(event)
     kept = [type(item) for item in read(recorder, "s-1")]
     assert kept == [TurnEnded, GoalStated, TurnEnded, SessionEnded]
+
+
+def test_a_tool_name_that_holds_a_secret_is_redacted_and_a_long_one_cut() -> None:
+    events = stamped([ToolCallProposed(tool="mail bob@example.com"), ToolCallProposed(tool="x" * 5_000)])
+    [seen] = sightings(events, Monitor(redactor=RuleRedactor()))
+    assert [row.tool for row in seen.calls] == ["mail [REDACTED:EMAIL]", "x" * 128]
+
+
+def test_where_nobody_decides_a_session_is_not_clean() -> None:
+    [seen] = sightings(stamped(clean_session()), Monitor())
+    assert seen.outcome is Outcome.NOT_ENOUGH_EVIDENCE
+
+
+def test_what_cannot_be_read_is_counted_in_the_coverage() -> None:
+    begun, *rest = stamped(clean_session())
+    lost = Unreadable(file="f", line=2, reason="not JSON", session=begun.session)
+    [seen] = sightings([begun, lost, *rest], Monitor())
+    assert seen.coverage.unreadable == 1
+    assert seen.outcome is Outcome.FAILED

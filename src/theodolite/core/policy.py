@@ -154,11 +154,14 @@ class Outcome(StrEnum):
     CLEAN = "clean"
 
 
-def outcome(decisions: Iterable[Decision], *, unreadable: int = 0, blind: Collection[str] = ()) -> Outcome:
+def outcome(
+    decisions: Iterable[Decision], *, unreadable: int = 0, blind: Collection[str] = (), deciding: bool = True
+) -> Outcome:
     """Return what the decisions of a session come to.
 
     `unreadable` counts parts of its recording that could not be read, `blind` names the enabled detectors that decide
-    and never got their fields. In this order: a finding, a failure, not enough evidence, clean.
+    and never got their fields, `deciding` says whether any that decides is enabled at all. In this order: a finding, a
+    failure, not enough evidence, clean.
     """
     failed = unreadable > 0
     for decision in decisions:
@@ -169,4 +172,4 @@ def outcome(decisions: Iterable[Decision], *, unreadable: int = 0, blind: Collec
         )
     if failed:
         return Outcome.FAILED
-    return Outcome.NOT_ENOUGH_EVIDENCE if blind else Outcome.CLEAN
+    return Outcome.CLEAN if deciding and not blind else Outcome.NOT_ENOUGH_EVIDENCE

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from theodolite.core.coverage import Coverage
 from theodolite.core.errors import EventError
@@ -16,8 +17,12 @@ from theodolite.runtime.monitor import Monitor
 __all__ = ("CallRow", "Sighting", "goes_on", "replay")
 
 
+# Characters of a tool's name that a report may show. The APIs of OpenAI and Anthropic allow 64.
+TOOL_NAME = 128
+
+
 class CallRow(Struct, frozen=True, kw_only=True, gc=False):
-    """A proposed call and the decision on it."""
+    """A proposed call and the decision on it. The tool's name is a model's word: it is redacted, and cut."""
 
     tool: str
     decision: Decision
@@ -56,19 +61,27 @@ class _Under:
             self.unreadable.append(Unreadable(file="", line=0, reason=str(error), session=self.session.id))
             return
         if isinstance(event, ToolCallProposed):
-            self.calls.append(CallRow(tool=event.tool, decision=decision))
+            self.calls.append(CallRow(tool=self._shown(event.tool), decision=decision))
         self.ended = self.ended or isinstance(event, SessionEnded)
         if decision.signals or not decision.allowed:
             self.decisions.append(decision)
 
+    def _shown(self, tool: str) -> str:
+        return self.monitor.fleet.redactor.text(tool[:TOOL_NAME])
+
     def end(self) -> Sighting:
         self.decisions.extend(self.session.close())
         self.monitor.forget(self.session.id)
-        coverage = self.session.coverage()
+        coverage = replace(self.session.coverage(), unreadable=len(self.unreadable))
         return Sighting(
             session=self.session.id,
             agent=self.session.agent,
-            outcome=outcome(self.decisions, unreadable=len(self.unreadable), blind=coverage.blind),
+            outcome=outcome(
+                self.decisions,
+                unreadable=coverage.unreadable,
+                blind=coverage.blind,
+                deciding=any(sight.decides for sight in coverage.detectors),
+            ),
             action=highest(decision.action for decision in self.decisions),
             coverage=coverage,
             calls=tuple(self.calls),
