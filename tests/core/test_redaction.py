@@ -110,7 +110,7 @@ def test_a_secret_in_any_field_of_an_event_is_gone(event: AnyEvent) -> None:
 def test_every_text_of_an_event_but_identifiers_has_passed_the_redactor(event: AnyEvent) -> None:
     redactor = RecordingRedactor(Forgetful())
     kept = msgspec.json.decode(redact_event(event, redactor), type=dict[str, object])
-    plain = redaction._PLAIN_FIELDS
+    plain = redaction.PLAIN_FIELDS
     passed = {str(Forgetful().text(text)) for text in redactor.texts}
     free = {key: value for key, value in kept.items() if key not in plain}
     names = set(free)
@@ -119,8 +119,8 @@ def test_every_text_of_an_event_but_identifiers_has_passed_the_redactor(event: A
 
 def test_every_field_of_every_event_is_kept_plain_or_scrubbed_and_no_other_field_is_kept() -> None:
     for kind in get_args(AnyEvent):
-        assert set(kind.__struct_fields__) <= redaction._PLAIN_FIELDS | redaction._SCRUBBED_FIELDS | {"event"}
-    assert redaction._Scrubber(Forgetful(), (), ()).member("fresh", "word") == "[REDACTED:UNKNOWN_FIELD]"
+        assert set(kind.__struct_fields__) <= redaction.PLAIN_FIELDS | redaction.SCRUBBED_FIELDS | {"event"}
+    assert redaction.Scrubber(Forgetful(), (), ()).member("fresh", "word") == "[REDACTED:UNKNOWN_FIELD]"
 
 
 @given(events())

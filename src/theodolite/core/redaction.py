@@ -15,7 +15,7 @@ from theodolite.core.arguments import is_mapping, is_sequence
 from theodolite.core.event import Event, encode_event
 from theodolite.core.reading import Evidence, Fact, Failure, Reading
 
-__all__ = ("CategoricalOnly", "DenyAll", "Profile", "Redacted", "Redactor", "redact", "redact_event")
+__all__ = ("CategoricalOnly", "DenyAll", "Profile", "Redacted", "Redactor", "Scrubber", "redact", "redact_event")
 
 # A quotation in evidence is there to be recognized, not read whole. Scrubbed first, cut then: a secret that is cut in
 # two would no longer be known as one.
@@ -106,12 +106,12 @@ class CategoricalOnly:
 
 # Fields of events by what they hold; a field that stands in neither is not kept. Plain: identifiers, counts, members
 # of closed lists, and the operator, who answers for what he did. Scrubbed: words, or what may hold some.
-_PLAIN_FIELDS = frozenset(
+PLAIN_FIELDS = frozenset(
     {"event", "session", "agent", "seq", "at", "turn", "channel", "source", "role", "error", "operator"}
     | {"length", "temperature", "top_p", "input_tokens", "output_tokens", "before", "after"}
     | {"about", "exchanges", "checked", "verdict"}
 )
-_SCRUBBED_FIELDS = frozenset(
+SCRUBBED_FIELDS = frozenset(
     {
         "text",
         "tool",
@@ -145,11 +145,11 @@ def redact(said: _S, redactor: Redactor, secrets: Collection[str] = (), *, aroun
     private key does not look like one; the key does.
     """
     if isinstance(said, Failure):
-        scrub = _Scrubber(redactor, secrets, ())
+        scrub = Scrubber(redactor, secrets, ())
         return replace(said, detail=scrub.quote(said.detail)) if said.detail else said
     if not (said.evidence or said.facts or said.models):
         return said
-    scrub = _Scrubber(redactor, secrets, around)
+    scrub = Scrubber(redactor, secrets, around)
     return replace(
         said,
         evidence=tuple([_evidence(item, scrub) for item in said.evidence]),
@@ -158,7 +158,7 @@ def redact(said: _S, redactor: Redactor, secrets: Collection[str] = (), *, aroun
     )
 
 
-def _evidence(item: Evidence, scrub: _Scrubber) -> Evidence:
+def _evidence(item: Evidence, scrub: Scrubber) -> Evidence:
     if not (item.path or item.expected or item.observed):
         return item
     return replace(
@@ -180,12 +180,12 @@ def redact_event(
     `around` are other events of the session, as for `redact`: a value that a call took from one of them is kept only
     where it may be kept there.
     """
-    scrub = _Scrubber(redactor, secrets, [other for other in around if other.seq != event.seq])
+    scrub = Scrubber(redactor, secrets, [other for other in around if other.seq != event.seq])
     plain = msgspec.json.decode(encode_event(event), type=dict[str, object])
     return Raw(msgspec.json.encode({key: scrub.member(key, value) for key, value in plain.items()}))
 
 
-class _Scrubber:
+class Scrubber:
     """A redactor at work on one answer or event, among the texts that this may quote."""
 
     def __init__(self, redactor: Redactor, secrets: Collection[str], around: Iterable[Event]) -> None:
@@ -195,9 +195,9 @@ class _Scrubber:
 
     def member(self, name: str, value: object) -> object:
         """Return a field of an event as it may be kept."""
-        if name in _PLAIN_FIELDS:
+        if name in PLAIN_FIELDS:
             return value
-        return self.value(value) if name in _SCRUBBED_FIELDS else DenyAll().field(name, "")
+        return self.value(value) if name in SCRUBBED_FIELDS else DenyAll().field(name, "")
 
     def value(self, value: object) -> object:
         """Return a value of JSON with every text in it scrubbed."""
