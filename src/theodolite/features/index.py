@@ -10,7 +10,7 @@ can push a sentence out.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from msgspec import Struct
@@ -114,15 +114,33 @@ class WordIndex(Struct, kw_only=True):
         """Return how many sentences are held."""
         return sum(len(generation.sentences) for generation in self.generations)
 
+    def counts(self, words: Iterable[str]) -> dict[str, int]:
+        """Return in how many sentences each word stands, in the case of `words_of`."""
+        counts = dict.fromkeys(words, 0)
+        for generation in self.generations:
+            places = generation.places
+            for word in counts:
+                held = places.get(word)
+                if held is not None:
+                    counts[word] += len(held)
+        return counts
+
     def held(self, word: str) -> Iterator[int]:
-        """Yield the numbers of the sentences that hold a word, in the case of `words_of`; oldest first."""
+        """Yield the numbers of the sentences that hold a word; oldest first."""
         for place, generation in enumerate(self.generations):
             for number in generation.places.get(word, ()):
                 yield place * _GENERATION + number
 
-    def count(self, word: str) -> int:
-        """Return how many sentences hold a word."""
-        return sum(len(generation.places.get(word, ())) for generation in self.generations)
+    def weigh(self, words: Iterable[str], weights: Mapping[str, float]) -> dict[int, float]:
+        """Return, by number, each sentence that holds one of the words, with the weights of all that it holds."""
+        weighed: dict[int, float] = {}
+        for word in words:
+            weight = weights[word]
+            for place, generation in enumerate(self.generations):
+                first = place * _GENERATION
+                for number in generation.places.get(word, ()):
+                    weighed[first + number] = weighed.get(first + number, 0.0) + weight
+        return weighed
 
     def sentence(self, number: int) -> Sentence:
         """Return the sentence of a number that `held` gave; it holds until the next text."""

@@ -81,7 +81,7 @@ def explain(index: WordIndex, tool: str, values: Sequence[str], intent: Normaliz
         mass = part.weight * math.sqrt(whole)
         total += mass
         goal += mass * _share(sum([rarity[word] for word in words if word in index.goal]), whole)
-        for number, held in _held(index, words, rarity).items():
+        for number, held in index.weigh(words, rarity).items():
             found[number] = found.get(number, 0.0) + mass * _share(held, whole)
     best, untrusted = _best(index, found)
     evidence = (untrusted - goal) * (_FETCH if fetches and untrusted > goal else 1.0)
@@ -101,7 +101,7 @@ def _rarities(index: WordIndex, parts: Sequence[_Part]) -> dict[str, float]:
     The IDF of this session, as a share. The commonest words are left out where all of them together stand in too many
     sentences.
     """
-    counts = {word: index.count(word) for part in parts for word in part.words}
+    counts = index.counts(word for part in parts for word in part.words)
     if sum(counts.values()) > _VISITS:
         counts = dict(_affordable(counts))
     known = len(index) + 2
@@ -116,15 +116,6 @@ def _affordable(counts: dict[str, int]) -> Iterator[tuple[str, int]]:
         if room < 0:
             return
         yield word, count
-
-
-def _held(index: WordIndex, words: Sequence[str], rarity: dict[str, float]) -> dict[int, float]:
-    held: dict[int, float] = {}
-    for word in words:
-        rare = rarity[word]
-        for number in index.held(word):
-            held[number] = held.get(number, 0.0) + rare
-    return held
 
 
 def _best(index: WordIndex, found: dict[int, float]) -> tuple[Sentence | None, float]:

@@ -7,7 +7,8 @@ forgotten.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 
 from theodolite.core.intent import ArgumentOrigin, Origin
 from theodolite.features.index import WordIndex, words_of
@@ -32,17 +33,18 @@ def origins(index: WordIndex, values: Iterable[tuple[str, str]]) -> tuple[Argume
     >>> [(origin.path, origin.origin.value, origin.seq) for origin in origins(index, [("/to", "DE44"), ("/n", "9")])]
     [('/to', 'tool_result', 3), ('/n', 'model', None)]
     """
-    return tuple([_origin(index, path, text) for path, text in list(values)[:_VALUES]])
+    parts = [(path, words_of(text[:_VALUE])) for path, text in islice(values, _VALUES)]
+    counts = index.counts(word for _, words in parts for word in words)
+    return tuple([_origin(index, path, words, counts) for path, words in parts])
 
 
-def _origin(index: WordIndex, path: str, text: str) -> ArgumentOrigin:
-    words = words_of(text[:_VALUE])
+def _origin(index: WordIndex, path: str, words: Sequence[str], counts: Mapping[str, int]) -> ArgumentOrigin:
     if words and all(word in index.goal for word in words):
         return ArgumentOrigin(path=path, origin=Origin.USER)
     common: set[int] | None = None
     visits = 0
-    for word in sorted(words, key=index.count):
-        visits += index.count(word)
+    for word in sorted(words, key=counts.__getitem__):
+        visits += counts[word]
         if common is not None and (not common or visits > _VISITS):
             break
         seqs = {index.sentence(number).seq for number in index.held(word)}
