@@ -54,7 +54,7 @@ class Prepared(dev.Environment):
     def stands(self, requirements):
         return True
 
-dev.{verb}(Prepared(Path(sys.prefix)), sys.argv[1:])
+print("status", dev.{verb}(Prepared(Path(sys.prefix)), sys.argv[1:]))
 """
 
 
@@ -76,14 +76,35 @@ def test_benchmarks_that_had_nothing_to_measure_do_not_count_as_kept(tmp_path: P
     scripts = {
         "absent": "print('skipped: no data')",
         "fast": "print('1 us: it skipped: nothing')",
-        "slow": "raise SystemExit(1)",
+        "slow": "print('budget 1 us: EXCEEDED'); raise SystemExit(1)",
     }
     (tmp_path / "benchmarks").mkdir()
     for name, text in scripts.items():
         (tmp_path / "benchmarks" / f"{name}.py").write_text(f"if __name__ == '__main__':\n    {text}\n")
     said = _copied(tmp_path, "bench", cwd=tmp_path).splitlines()
-    assert said[-1] == "Benchmarks: 1 kept their budgets (fast.py); 1 exceeded one (slow.py); 1 skipped (absent.py)"
+    assert said[-2] == (
+        "Benchmarks: 1 kept their budgets (fast.py); 1 exceeded one (slow.py); 0 failed (none); 1 skipped (absent.py)"
+    )
     assert "skipped: no data" in said
+
+
+@pytest.mark.parametrize(
+    ("text", "short", "status"),
+    [
+        ("print('budget 1 us: EXCEEDED'); raise SystemExit(1)", False, 1),
+        ("print('budget 1 us: EXCEEDED'); raise SystemExit(1)", True, 0),
+        ("print('bar 90 %: MISSED'); raise SystemExit(1)", True, 1),
+        ("raise RuntimeError", True, 1),
+        ("print('1 us')", False, 0),
+    ],
+)
+def test_a_short_benchmark_fails_for_its_results_and_not_for_its_times(
+    tmp_path: Path, text: str, *, short: bool, status: int
+) -> None:
+    (tmp_path / "benchmarks").mkdir()
+    (tmp_path / "benchmarks" / "one.py").write_text(f"if __name__ == '__main__':\n    {text}\n")
+    said = _copied(tmp_path, "bench", *(["--short"] if short else []), cwd=tmp_path)
+    assert said.splitlines()[-1] == f"status {status}"
 
 
 def test_recordings_that_are_named_to_scan_lie_in_the_folder_of_the_caller(tmp_path: Path) -> None:
