@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 VERBS = ("setup", "scan", "test", "test-all", "check", "coverage", "bench", "docs", "lock", "all")
 TEST_COMMAND = "python3 dev.py test"
