@@ -56,7 +56,8 @@ class Prepared(dev.Environment):
     def stands(self, requirements):
         return True
 
-print("status", dev.{verb}(Prepared(Path(sys.prefix)), sys.argv[1:]))
+status = dev.{verb}(Prepared(Path(sys.prefix)), sys.argv[1:])
+print(f"status {{status}}")
 """
 
 
@@ -122,4 +123,4 @@ def test_recordings_that_are_named_to_scan_lie_in_the_folder_of_the_caller(tmp_p
 def test_setup_names_the_folder_that_it_prepared(tmp_path: Path) -> None:
     said = _copied(tmp_path, "setup", cwd=Path(sys.prefix).parent)
     script = "activate" if os.name == "nt" else "bin/activate"
-    assert said.rstrip().endswith(f"{Path(sys.prefix).name}/{script}")
+    assert said.removesuffix("status 0\n").rstrip().endswith(f"{Path(sys.prefix).name}/{script}")
