@@ -131,8 +131,6 @@ SCRUBBED_FIELDS = frozenset(
 _PLACEHOLDER = re.compile(r"\[REDACTED:[A-Z0-9_]+\]|\N{HORIZONTAL ELLIPSIS}$| \[CUT: [0-9]+ characters\]")
 # A shorter piece of text stands in too many places to be told from chance, and is no key.
 _TELLING = 8
-# Places of one piece that are looked at. One is what a detector means; more come from repetitive text.
-_OCCURRENCES = 8
 
 _S = TypeVar("_S", Reading, Failure, Reading | Failure)
 
@@ -192,6 +190,8 @@ class Scrubber:
         self._redactor = redactor
         self._secrets = secrets
         self._around = around
+        # One text is quoted from several times.
+        self._scrubbed: dict[str, str] = {}
 
     def member(self, name: str, value: object) -> object:
         """Return a field of an event as it may be kept."""
@@ -220,7 +220,7 @@ class Scrubber:
     def words(self, text: str) -> str:
         """Return a text scrubbed, a long one cut; no secret is cut in two, and no part of one is shown."""
         passed = self._beginning(text)
-        if len(text) < _TELLING or all(_survives(passed, self._pass(whole)) for whole in self._wholes(text)):
+        if len(text) < _TELLING or all(_survives(passed, whole) for whole in self._wholes(text)):
             return passed
         return DenyAll().text(text)
 
@@ -237,15 +237,17 @@ class Scrubber:
         return f"{short[: _alike(short, longer)]} [CUT: {len(text)} characters]"
 
     def _wholes(self, piece: str) -> Iterator[str]:
-        """Yield the text around each place that a piece of text may come from."""
+        """Yield, scrubbed, each text that a piece may come from; of a long one what lies around the piece."""
         for event in self._around:
             text = getattr(event, "text", "")
             at = text.find(piece) if isinstance(text, str) else -1
-            for _ in range(_OCCURRENCES):
-                if at < 0:
-                    break
-                yield text[max(0, at - BEYOND) : at + len(piece) + BEYOND]
-                at = text.find(piece, at + len(piece))
+            if at < 0:
+                continue
+            if len(text) > 2 * BEYOND:
+                text = text[max(0, at - BEYOND) : at + len(piece) + BEYOND]
+            if text not in self._scrubbed:
+                self._scrubbed[text] = self._pass(text)
+            yield self._scrubbed[text]
 
 
 def _survives(piece: str, whole: str) -> bool:
