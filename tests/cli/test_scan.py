@@ -248,3 +248,23 @@ def test_output_that_cannot_show_a_character_spells_it_out(shell: Shell, recordi
     done = shell("scan", recordings, PYTHONIOENCODING="ascii")
     assert done.returncode == 1
     assert r"\u652f\u4ed8" in done.stdout
+
+
+def test_a_report_never_takes_the_place_of_a_recording_or_of_evidence(
+    theodolite: Run, recordings: Path, tmp_path: Path
+) -> None:
+    recording, store = recordings / "hijacked.json", tmp_path / "evidence.db"
+    assert theodolite("scan", recording, "--store", store).exit_code == 1
+    before = recording.read_bytes(), store.read_bytes()
+    for output in (recording, store):
+        refused = theodolite("scan", recording, "--output", output)
+        assert (refused.exit_code, refused.stdout) == (2, "")
+        assert "name another file" in refused.stderr
+    assert (recording.read_bytes(), store.read_bytes()) == before
+
+
+def test_a_session_without_a_name_in_one_recording_hides_no_finding_in_another(
+    theodolite: Run, recordings: Path
+) -> None:
+    (recordings / "a.jsonl").write_text('{"session_id":"","goal":"g","events":[]}\n', encoding="utf-8")
+    assert theodolite("scan", recordings).exit_code == 1

@@ -15,6 +15,8 @@ from theodolite.features.intents import IntentFold, words
         ("get_order", Permission.READ, Effect.READ),
         ("list_requests", Permission.READ, Effect.READ),
         ("get_node", Permission.READ, Effect.READ),
+        ("list_delete", Permission.READ, Effect.UNKNOWN),
+        ("describe_exec_shell", Permission.READ, Effect.UNKNOWN),
         ("searchNotes", Permission.READ, Effect.READ),
         ("read_file", Permission.READ, Effect.READ),
         ("send_money", Permission.WRITE, Effect.WRITE),
@@ -53,6 +55,7 @@ def test_the_operator_comes_before_the_host_and_the_host_before_the_name() -> No
     [
         (Tool(name="frobnicate", read_only=True), Effect.READ),
         (Tool(name="frobnicate", destructive=True), Effect.WRITE),
+        (Tool(name="frobnicate", read_only=True, destructive=True), Effect.WRITE),
         (Tool(name="frobnicate", destructive=False), Effect.UNKNOWN),
         (Tool(name="frobnicate"), Effect.UNKNOWN),
     ],

@@ -245,3 +245,21 @@ def test_a_store_in_memory_under_another_key_is_found_when_it_is_empty() -> None
     assert [problem.what for problem in verify(MemoryStore(), KEY).problems] == [
         "the registry of sessions is not sealed with this key"
     ]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE TRIGGER t BEFORE INSERT ON records BEGIN SELECT RAISE(IGNORE); END",
+        "CREATE VIEW v AS SELECT * FROM records",
+        "CREATE TABLE copies AS SELECT * FROM records",
+        "CREATE INDEX extra ON records(hash)",
+    ],
+)
+def test_what_this_package_never_makes_is_refused(file: Path, statement: str) -> None:
+    """A trigger that ignores inserts would let an append return and keep nothing."""
+    tamper(file, statement)
+    with pytest.raises(StoreError, match="which this package never makes"):
+        ReadOnlySQLiteStore(file)
+    with pytest.raises(StoreError, match="which this package never makes"):
+        SQLiteStore(file)

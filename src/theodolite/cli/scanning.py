@@ -33,6 +33,10 @@ from theodolite.runtime.replay import Sighting, replay
 __all__ = ("Request", "scan_recordings", "status")
 
 
+# What a SQLite file begins with: https://www.sqlite.org/fileformat.html, section 1.2.
+SQLITE = b"SQLite format 3\0"
+
+
 class Request(Struct, frozen=True, kw_only=True):
     """What was asked for: the arguments of `scan`."""
 
@@ -51,6 +55,7 @@ def scan_recordings(request: Request) -> int:
     """Scan, write the report, and return the exit status. Raises TheodoliteError and KeyboardInterrupt."""
     settings = read_settings(request.config)
     files = find_recordings(request.paths)
+    _spare(request, files)
     totals = Totals()
     fail_on = None if request.fail_on is None else Action(request.fail_on)
     with _wired(settings, request) as instrument:
@@ -90,6 +95,21 @@ def _wired(settings: Settings, request: Request) -> Instrument:
     for warning in said:
         say(f"warning: {warning.message}")
     return instrument
+
+
+def _spare(request: Request, files: Sequence[Path]) -> None:
+    """Refuse a report that would take the place of something else. Raises ConfigError."""
+    if request.output is None:
+        return
+    others = [*files, *(path for path in (request.store, request.calibration, request.config) if path is not None)]
+    target = request.output.resolve()
+    for other in others:
+        if target in {other.resolve(), other.with_name(f"{other.name}-wal").resolve()}:
+            raise ConfigError(f"--output {request.output} is what this scan reads or keeps: name another file")
+    if target.is_file():
+        with target.open("rb") as there:
+            if there.read(len(SQLITE)) == SQLITE:
+                raise ConfigError(f"--output {request.output} is a database, and may be evidence: name another file")
 
 
 def _check(request: Request, instrument: Instrument) -> None:

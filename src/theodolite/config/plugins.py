@@ -34,7 +34,7 @@ def plugins(group: str) -> dict[str, type]:
     for entry in sorted(entry_points(group=group), key=lambda entry: entry.name):
         try:
             loaded: object = entry.load()
-        except Exception as error:  # noqa: BLE001 - whatever a foreign module raises on import; it is said, not hidden
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a foreign module does on import; it is said
             leave_out(f"{entry.value}: {type(error).__name__}: {error}")
             continue
         if isinstance(loaded, type):

@@ -10,8 +10,8 @@ __all__ = ("Coverage", "Sight")
 class Sight(Struct, frozen=True, kw_only=True, gc=False):
     """What one detector got to see. `missing` names event types that it reads and that never came.
 
-    `blind` means that it could not judge at all: nothing that it reads ever came, or each time that it should have
-    judged its evidence was missing. `decides`: an alarm of it may act or counts as a finding.
+    `blind` means that it could not judge all that it should have: nothing that it reads ever came, or its evidence was
+    missing at least once. `decides`: an alarm of it may act or counts as a finding.
     """
 
     detector: str

@@ -204,13 +204,20 @@ class Scrubber:
         if isinstance(value, str):
             return self.words(value)
         if is_mapping(value):
-            return {self.words(str(name)): self.value(item) for name, item in value.items()}
+            return {self.words(str(name)): self._named(str(name), item) for name, item in value.items()}
         if is_sequence(value):
             return [self.value(item) for item in value]
         if isinstance(value, int | float) and not isinstance(value, bool):
             # A card or account number may come as a number.
             return value if self._pass(str(value)) == str(value) else "[REDACTED:NUMBER]"
         return value
+
+    def _named(self, name: str, value: object) -> object:
+        """Return a member of a mapping scrubbed: what is called a password is one, whatever it looks like."""
+        if isinstance(value, bool) or not isinstance(value, str | int | float) or len(str(value)) > EVENT_TEXT:
+            return self.value(value)
+        line = f"{name}: {value}"
+        return self.value(value) if self._pass(line).endswith(f": {self._pass(str(value))}") else "[REDACTED:SECRET]"
 
     def quote(self, text: str) -> str:
         """Return a text scrubbed, and cut to the length of a quotation."""

@@ -25,9 +25,9 @@ from theodolite.features.provenance import origins
 
 __all__ = ("Folds",)
 
-# What is read of a call: the margin reads 64 values, the shortest; a detector that wants the text of a call reads its
+# What is read of a call: the margin reads 64 values, names first; a detector that wants the text of a call reads its
 # beginning, as ShadowMemory does with 100 characters.
-_LEAVES = 512
+_LEAVES = 4_096
 _FEW = 16
 _BEGINNING = 256
 
@@ -67,8 +67,8 @@ class Folds(Struct, kw_only=True):
                 self.goal = True
                 self._said(event.text)
         elif isinstance(event, MessageObserved):
-            if event.role == "user" and event.source.trusted and event.text is not UNSET:
-                self._said(str(event.text))
+            if event.role == "user" and event.text is not UNSET:
+                self._returned(event.seq, str(event.text), trusted=event.source.trusted)
         elif isinstance(event, ToolsDeclared):
             self.intents.declare(event.tools)
         return None

@@ -140,6 +140,11 @@ _READ = frozenset(
     ]
 )
 
+# Of these, the words that name no thing: "get_order" and "get_node" read one.
+_PLAINLY = frozenset(
+    "write create edit delete remove insert update add append send pay transfer cancel grant revoke disable drop "
+    "modify submit approve deploy restart wipe purge destroy overwrite replace exec execute eval shell bash".split()
+)
 _VERBS = _READ | _WRITE | _EXECUTE
 
 
@@ -182,7 +187,7 @@ class IntentFold(Struct, kw_only=True):
 
 def _annotated(tool: Tool) -> Effect | None:
     if tool.read_only is not None:
-        return Effect.READ if tool.read_only else Effect.WRITE
+        return Effect.READ if tool.read_only and not tool.destructive else Effect.WRITE
     return Effect.WRITE if tool.destructive else None
 
 
@@ -197,7 +202,8 @@ def _by_name(name: str) -> tuple[Permission, Effect]:
     # The first verb decides: "get_order" and "get_node" name things, "order_book" and "node_eval" are actions.
     verb = next((word for word in spoken if word in _VERBS), None)
     if verb in _READ:
-        return Permission.READ, Effect.READ
+        # "list_delete" may do both, and a name is no more than its maker's word: it is not known only to read.
+        return Permission.READ, Effect.UNKNOWN if found & _PLAINLY else Effect.READ
     if found & _EXECUTE:
         return Permission.EXECUTE, Effect.WRITE
     return (Permission.WRITE, Effect.WRITE) if verb else (Permission.READ, Effect.UNKNOWN)

@@ -55,9 +55,9 @@ class _Part(Struct, frozen=True, gc=False):
 def explain(index: WordIndex, tool: str, values: Sequence[str], intent: NormalizedIntent | None = None) -> Margin:
     """Return how a call is explained by what is known so far; without an intent it counts as a write.
 
-    The 64 shortest values are read, of each 4,096 characters, up to 512 words in all; the commonest words are left out
-    where the call would touch over 2,048 sentences. Sequence: `explain` comes before the results of its call, whose
-    echo it tells the index to expect.
+    64 values are read, names and then the shortest first, of each 4,096 characters, up to 512 words in all; the
+    commonest words are left out where the call would touch over 2,048 sentences. Sequence: `explain` comes before the
+    results of its call, whose echo it tells the index to expect.
 
     >>> index = WordIndex()
     >>> index.trust("Summarize my inbox.")
@@ -139,9 +139,9 @@ def _fetches(intent: NormalizedIntent) -> bool:
 
 
 def _parts(tool: str, values: Sequence[str]) -> list[_Part]:
-    """Return the parts of a call: its tool, then its values, the short ones first, since names are short."""
+    """Return the parts of a call: its tool, then its values, each once: names first, then the short ones."""
     parts, room = [_Part(tuple(dict.fromkeys(name_words(tool))), _TOOL)], _CALL_WORDS
-    for value in sorted(values, key=len)[:_VALUES]:
+    for value in sorted(dict.fromkeys(values), key=lambda value: (not _is_name(value), len(value)))[:_VALUES]:
         words = words_of(value[:_VALUE])[:room]
         room -= len(words)
         parts.append(_Part(words, _NAME if _is_name(value) else 1.0))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -51,11 +52,21 @@ def _files(path: Path) -> list[Path]:
         if path.exists():
             return [path]
         raise ConfigError(f"{_shown(path)} does not exist: name a recording, or a folder that holds some")
-    files = sorted(file for file in path.rglob("*") if file.name.endswith(_ENDINGS) and file.is_file())
+    files = sorted(file for file in _below(path) if file.name.endswith(_ENDINGS) and file.is_file())
     if not files:
         endings = ", ".join(_ENDINGS)
         raise ConfigError(f"{_shown(path)} holds no file that ends in {endings}: name others one by one")
     return files
+
+
+def _below(path: Path) -> Iterator[Path]:
+    """Yield the files below a folder; links to folders are not followed. Raises OSError for what cannot be searched."""
+
+    def refuse(error: OSError) -> None:
+        raise error
+
+    for folder, _, names in os.walk(path, onerror=refuse):
+        yield from (Path(folder, name) for name in names)
 
 
 def detect(head: bytes, readers: Sequence[Reader], *, file: str = "this recording") -> Reader:

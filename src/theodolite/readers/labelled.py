@@ -20,7 +20,7 @@ from theodolite.core.event import (
     ToolResultObserved,
     TurnEnded,
 )
-from theodolite.core.lines import content, decode, first_keys, lines
+from theodolite.core.lines import content, decode, first_keys, lines, session_name
 from theodolite.core.reader import Recorded, Unreadable
 
 __all__ = ("Label", "LabelledSessions", "label")
@@ -90,7 +90,7 @@ class LabelledSessions:
             except EventError as error:
                 yield Unreadable(file=file, line=line.number, reason=str(error))
             else:
-                yield from _Telling(session).events()
+                yield from _Telling(session, file).events()
 
 
 class _Place(TypedDict):
@@ -104,8 +104,9 @@ class _Place(TypedDict):
 class _Telling:
     """One session being told, event by event."""
 
-    def __init__(self, told: _Session) -> None:
+    def __init__(self, told: _Session, file: str) -> None:
         self.told = told
+        self.session = told.session_id or session_name(file)
         self.agent = told.suite or told.source
         self.turn = told.events[0].turn if told.events else 0
         self.said = ""
@@ -145,5 +146,5 @@ class _Telling:
                 yield ToolCallProposed(tool=step.tool, arguments=step.args, **place)
 
     def at(self, channel: Channel, source: Source) -> _Place:
-        session, agent = self.told.session_id, self.agent
+        session, agent = self.session, self.agent
         return {"session": session, "agent": agent, "turn": self.turn, "channel": channel, "source": source}

@@ -50,7 +50,7 @@ def attempted(work: Callable[[], _T], name: str, version: str) -> _T | Failure:
     """Return what the code of a plug-in returns, or the Failure that its exception stands for."""
     try:
         return work()
-    except Exception as error:  # noqa: BLE001 - the boundary to all plug-ins but models, which are awaited
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - the boundary to all plug-ins but models; nobody leaves here
         return failure_of(error, name, version)
 
 

@@ -116,7 +116,7 @@ async def attempt(work: Callable[[], Awaitable[_T]], name: str, version: str) ->
     """Return what async work comes to, or the Failure that its exception stands for. Being cancelled is no failure."""
     try:
         return await work()
-    except Exception as error:  # noqa: BLE001 - the boundary to models, and to hosts' own panels and policies
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - the boundary to models, and to hosts' own panels
         return failure_of(error, name, version)
 
 

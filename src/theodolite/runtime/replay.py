@@ -8,10 +8,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from theodolite.core.coverage import Coverage
-from theodolite.core.errors import EventError
+from theodolite.core.errors import ConfigError, EventError
 from theodolite.core.event import AnyEvent, OwnEvent, SessionEnded, ToolCallProposed
 from theodolite.core.policy import Action, Decision, Outcome, highest, outcome
 from theodolite.core.reader import Recorded, Unreadable
+from theodolite.core.redaction import Scrubber
 from theodolite.runtime.monitor import Monitor
 
 __all__ = ("CallRow", "Sighting", "goes_on", "replay")
@@ -67,7 +68,7 @@ class _Under:
             self.decisions.append(decision)
 
     def _shown(self, tool: str) -> str:
-        return self.monitor.fleet.redactor.text(tool[:TOOL_NAME])
+        return Scrubber(self.monitor.fleet.redactor, (), ()).quote(tool)[:TOOL_NAME]
 
     def end(self) -> Sighting:
         self.decisions.extend(self.session.close())
@@ -125,7 +126,11 @@ def replay(recorded: Iterable[Recorded], monitor: Monitor) -> Iterator[Sighting 
             continue
         current = under.get(item.session)
         if current is None:
-            current = under[item.session] = _Under(monitor, item)
+            try:
+                current = under[item.session] = _Under(monitor, item)
+            except ConfigError as error:  # a recording may hold what no host would send: it stops nobody else's
+                yield Unreadable(file="", line=0, reason=str(error), session=item.session)
+                continue
         current.take(item)
         if isinstance(item, SessionEnded):
             ended = item.session

@@ -74,7 +74,7 @@ class Tally(Struct, kw_only=True):
             detector=detector.name,
             version=detector.version,
             decides=any(bands[code].acts or bands[code].finds for code in detector.bands),
-            blind=spoke == 0 and (detector.name in self.no_evidence or len(missing) == len(wanted)),
+            blind=detector.name in self.no_evidence or (spoke == 0 and len(missing) == len(wanted)),
             spoke=spoke,
             failed=self.failures.get(detector.name, 0),
             missing=missing,

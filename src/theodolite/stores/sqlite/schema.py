@@ -212,6 +212,7 @@ def open_to_read(file: Path, *, patience: float) -> Engine:
                 engine = _engine(file, _alone(file), patience)
             with engine.connect() as connection:
                 _check_tables(connection, file)
+                _check_indexes(connection, file)
     except StoreError:
         engine.dispose()
         raise
@@ -228,6 +229,13 @@ def _shares(engine: Engine) -> bool:
             raise
         return False
     return True
+
+
+def _check_indexes(connection: Connection, file: Path) -> None:
+    """Raise StoreError where an index leaves out what its table holds: a search by code would not find it."""
+    told = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar_one()
+    if told != "ok":
+        raise StoreError(f"store {file} is damaged or was changed: {told}; {KEEP}")
 
 
 def _alone(file: Path) -> str:
@@ -286,12 +294,27 @@ def _make_tables(connection: Connection, file: Path, key: bytes | None, patience
     connection.commit()
 
 
+def _objects(connection: Connection) -> set[str]:
+    """Return what the file holds besides rows: a trigger or a view could keep records away from who looks for them."""
+    rows = connection.exec_driver_sql("SELECT type, name FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'").all()
+    return {f"the {kind} {name}" for kind, name in rows}
+
+
+_OBJECTS: Final = frozenset(
+    {f"the table {table.name}" for table in _METADATA.sorted_tables}
+    | {f"the index {index.name}" for table in _METADATA.sorted_tables for index in table.indexes}
+)
+
+
 def _check_tables(connection: Connection, file: Path) -> None:
     tables = inspect(connection).get_table_names()
     if not tables:
         raise StoreError(f"store {file} is empty, and no store: was it copied while it was being made?")
     if _SCHEMA.name not in tables:
         raise StoreError(f"store {file} is a database of something else: name another file")
+    strange = sorted(_objects(connection) - _OBJECTS)
+    if strange:
+        raise StoreError(f"store {file} holds {', '.join(strange)}, which this package never makes: {KEEP}")
     found = connection.scalars(select(_SCHEMA.c.version)).all()
     if found != [VERSION]:
         raise StoreError(f"store {file} has schema version {found}, this release knows {VERSION}: open it with its own")
