@@ -38,7 +38,7 @@ def assert_linear(mixture: str, length: int, most_seconds: float) -> None:
     count = length // len(mixture)
     once, twice = AWAKE + mixture * count + AWAKE, AWAKE + mixture * count * 2 + AWAKE
     short = long = float("inf")
-    for _ in range(6):
+    for _ in range(20):
         short, long = min(short, seconds(once)), min(long, seconds(twice))
         if long <= 2.5 * short and long <= most_seconds:
             return

@@ -142,8 +142,9 @@ _READ = frozenset(
 
 # Of these, the words that name no thing: "get_order" and "get_node" read one.
 _PLAINLY = frozenset(
-    "write create edit delete remove insert update add append send pay transfer cancel grant revoke disable drop "
-    "modify submit approve deploy restart wipe purge destroy overwrite replace exec execute eval shell bash".split()
+    {"write", "create", "edit", "delete", "remove", "insert", "update", "add", "append", "send", "pay", "transfer"}
+    | {"cancel", "grant", "revoke", "disable", "drop", "modify", "submit", "approve", "deploy", "restart", "wipe"}
+    | {"purge", "destroy", "overwrite", "replace", "exec", "execute", "eval", "shell", "bash"}
 )
 _VERBS = _READ | _WRITE | _EXECUTE
 

@@ -12,6 +12,7 @@ import sqlite3
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -34,7 +35,7 @@ from sqlalchemy import (
     select,
 )
 from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
-from sqlalchemy.pool import QueuePool
+from sqlalchemy.pool import NullPool, QueuePool
 
 from theodolite.core.errors import StoreError
 from theodolite.core.store import seal_registry
@@ -255,9 +256,11 @@ def _alone(file: Path) -> str:
 
 
 def _engine(file: Path, options: str, patience: float) -> Engine:
-    return create_engine(
-        "sqlite://", creator=lambda: _connect(file, options, patience), poolclass=QueuePool, max_overflow=-1
-    )
+    creator = partial(_connect, file, options, patience)
+    if options == "mode=rw":
+        return create_engine("sqlite://", creator=creator, poolclass=QueuePool, max_overflow=-1)
+    # Who only reads may leave a read unfinished; its connection must not wait in a pool that is gone.
+    return create_engine("sqlite://", creator=creator, poolclass=NullPool)
 
 
 def _connect(file: Path, options: str, patience: float) -> sqlite3.Connection:
