@@ -20,6 +20,7 @@ from theodolite.core.calibration import Band
 from theodolite.core.errors import ConfigError
 from theodolite.core.event import MessageObserved
 from theodolite.core.reading import Reading, Signal
+from theodolite.core.redaction import Profile
 from theodolite.core.verifier import Case
 from theodolite.testing.checks.asker import check_asker
 from theodolite.testing.checks.detector import check_detector
@@ -109,6 +110,13 @@ def test_the_configuration_wires_them() -> None:
         (signal,) = session.observe(MessageObserved(role="assistant", text="PAY NOW!")).signals
     assert signal.code == "shouting.capitals"
     assert signal.alarmed
+
+
+@pytest.mark.usefixtures("installed")
+@pytest.mark.filterwarnings("ignore::theodolite.config.plugins.PluginWarning")
+def test_without_free_text_no_redactor_of_a_plugin_lets_any_pass() -> None:
+    with wire(Settings(redactor="lengths", store=StoreSettings(profile=Profile.CATEGORICAL))) as instrument:
+        assert instrument.monitor.fleet.redactor.text("PAY NOW!") == "[REDACTED:TEXT]"
 
 
 @pytest.mark.usefixtures("installed")

@@ -20,7 +20,7 @@ from theodolite.core.errors import CalibrationError, ConfigError, StoreError
 from theodolite.core.policy import STARTING_MODES, Policy
 from theodolite.core.reader import Reader
 from theodolite.core.reading import Failure
-from theodolite.core.redaction import Redactor
+from theodolite.core.redaction import CategoricalOnly, Profile, Redactor
 from theodolite.core.store import Store
 from theodolite.core.verifier import Verifier
 from theodolite.detectors.trajectory.margin import MarginDetector
@@ -253,7 +253,8 @@ def _redactor(settings: Settings) -> Redactor:
     made = _attempted(make, _has("name", "version", "text", "field"))
     if isinstance(made, Failure):
         raise ConfigError(f"the redactor {name!r} of a plug-in cannot be used: {made.detail}. Choose another redactor.")
-    return made
+    # Our own keeps the profile by itself; whether another's does is not left to it.
+    return CategoricalOnly(made) if settings.store.profile is Profile.CATEGORICAL else made
 
 
 def _store(settings: Settings, path: Path, key: bytes | None) -> Store:
