@@ -12,7 +12,7 @@ from theodolite.config.wiring import read_key
 from theodolite.core.errors import ConfigError, StoreError
 from theodolite.core.store import Head, Problem, Verification, verify
 from theodolite.reports.escaping import inert
-from theodolite.reports.layout import Block, Heading, Paragraph, Span, plain
+from theodolite.reports.layout import Block, Heading, Paragraph, Span, counted, plain
 from theodolite.stores.sqlite import ReadOnlySQLiteStore
 
 __all__ = ("verified", "write_heads")
@@ -75,8 +75,8 @@ def _read_heads(path: Path) -> list[Head]:
 
 
 def _told(file: Path, result: Verification) -> Iterator[Block]:
-    state = "intact" if result.intact else f"{_count(len(result.problems), 'problem')}"
-    counts = f"{_count(result.sessions, 'session')}, {_count(result.records, 'record')}"
+    state = "intact" if result.intact else f"{counted(len(result.problems), 'problem')}"
+    counts = f"{counted(result.sessions, 'session')}, {counted(result.records, 'record')}"
     erased = f", the payloads of {result.erased:,} of them erased" if result.erased else ""
     yield Heading((Span(f"{inert(str(file))}: {state}"),))
     yield Paragraph((Span(f"{counts}{erased}"),))
@@ -95,7 +95,3 @@ def _problem(problem: Problem) -> str:
     where = f"session {inert(problem.session, NAME)}" if problem.session else "the whole store"
     record = "" if problem.n is None else f", record {problem.n}"
     return f"{where}{record}: {problem.what}"
-
-
-def _count(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

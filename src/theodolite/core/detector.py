@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeGuard, TypeVar
 
 from msgspec import Struct
 
@@ -14,7 +14,7 @@ from theodolite.core.inquiry import Dialogue, Inquiry
 from theodolite.core.reading import Failure, Reading
 from theodolite.core.window import Window
 
-__all__ = ("Answer", "AnyDetector", "Asker", "Detector", "Feature")
+__all__ = ("Answer", "AnyDetector", "Asker", "Detector", "Feature", "asks")
 
 S = TypeVar("S", bound=Struct)
 Answer = tuple[Reading | Failure | Inquiry, ...]
@@ -101,3 +101,8 @@ class Asker(Protocol):
     def inquire(self, subject: Struct) -> Dialogue:
         """Return the dialogue about a subject of that type."""
         ...
+
+
+def asks(detector: object) -> TypeGuard[Asker]:
+    """Whether a detector opens inquiries, and so holds their dialogues."""
+    return callable(getattr(detector, "inquire", None))

@@ -190,8 +190,8 @@ class Scrubber:
         self._redactor = redactor
         self._secrets = secrets
         self._around = around
-        # One text is quoted from several times.
-        self._scrubbed: dict[str, str] = {}
+        # One text is quoted from several times, and a value is looked at with its name and without.
+        self._passed: dict[str, str] = {}
 
     def member(self, name: str, value: object) -> object:
         """Return a field of an event as it may be kept."""
@@ -232,7 +232,9 @@ class Scrubber:
         return DenyAll().text(text)
 
     def _pass(self, text: str) -> str:
-        return self._redactor.text(text, self._secrets)
+        if text not in self._passed:
+            self._passed[text] = self._redactor.text(text, self._secrets)
+        return self._passed[text]
 
     def _beginning(self, text: str) -> str:
         if len(text) <= EVENT_TEXT:
@@ -252,9 +254,7 @@ class Scrubber:
                 continue
             if len(text) > 2 * BEYOND:
                 text = text[max(0, at - BEYOND) : at + len(piece) + BEYOND]
-            if text not in self._scrubbed:
-                self._scrubbed[text] = self._pass(text)
-            yield self._scrubbed[text]
+            yield self._pass(text)
 
 
 def _survives(piece: str, whole: str) -> bool:

@@ -53,7 +53,7 @@ _ENCODER = msgspec.json.Encoder()
 
 # 128 bits: a salt has to be guessed before an erased payload can be. Of one length, so that the digest of salt and
 # payload says where the one ends: the beginning of a payload does not pass for salt.
-_SALT_BYTES = 16
+SALT_BYTES = 16
 
 
 class Kind(StrEnum):
@@ -220,7 +220,7 @@ def _seal(entry: Entry, *, n: int, previous: str, salt: str) -> Record:
     payload = Raw(bytes(entry.payload))  # a copy: the bytes under a Raw may change or be part of something larger
     digest = _payload_digest(salt, payload)
     if digest is None:
-        raise StoreError(f"a salt is {_SALT_BYTES} bytes in lower-case hexadecimal, not {salt!r}: mend what makes them")
+        raise StoreError(f"a salt is {SALT_BYTES} bytes in lower-case hexadecimal, not {salt!r}: mend what makes them")
     try:
         at = entry.at + 0.0  # 5 and -0.0 come back from a database as 5.0 and 0.0, and JSON writes each differently
         sealed = _digest(entry.session, n, at, entry.kind, entry.codes, digest, previous)
@@ -260,7 +260,7 @@ def _payload_digest(salt: str, payload: Raw) -> str | None:
         salted = bytes.fromhex(salt)
     except ValueError:
         return None
-    if len(salted) != _SALT_BYTES or salted.hex() != salt:
+    if len(salted) != SALT_BYTES or salted.hex() != salt:
         return None
     return hashlib.sha256(salted + bytes(payload)).hexdigest()
 

@@ -141,10 +141,11 @@ def _fetches(intent: NormalizedIntent) -> bool:
 def _parts(tool: str, values: Sequence[str]) -> list[_Part]:
     """Return the parts of a call: its tool, then its values, each once: names first, then the short ones."""
     parts, room = [_Part(tuple(dict.fromkeys(name_words(tool))), _TOOL)], _CALL_WORDS
-    for value in sorted(dict.fromkeys(values), key=lambda value: (not _is_name(value), len(value)))[:_VALUES]:
+    names = {value: _is_name(value) for value in values}
+    for value in sorted(names, key=lambda value: (not names[value], len(value)))[:_VALUES]:
         words = words_of(value[:_VALUE])[:room]
         room -= len(words)
-        parts.append(_Part(words, _NAME if _is_name(value) else 1.0))
+        parts.append(_Part(words, _NAME if names[value] else 1.0))
     return [part for part in parts if part.words]
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING
 
 from theodolite.core.calibration import Band, Calibration, grade, in_force
-from theodolite.core.detector import AnyDetector, Asker
+from theodolite.core.detector import AnyDetector, Asker, asks
 from theodolite.core.errors import ConfigError
 from theodolite.core.event import AnyEvent, Event
 from theodolite.core.intent import Effect
@@ -141,9 +141,5 @@ def _askers(detectors: Sequence[AnyDetector], verifiers: Sequence[Verifier]) -> 
     if double:
         raise ConfigError(f"two detectors or verifiers are called {double[0]}: leave one out")
     askers: dict[str, Asker] = {verifier.name: verifier for verifier in verifiers}
-    askers.update({detector.name: detector for detector in detectors if _asks(detector)})
+    askers.update({detector.name: detector for detector in detectors if asks(detector)})
     return askers
-
-
-def _asks(detector: object) -> TypeGuard[Asker]:
-    return callable(getattr(detector, "inquire", None))

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from theodolite.core.errors import StoreError
 from theodolite.core.store import (
+    SALT_BYTES,
     Entry,
     Head,
     Kind,
@@ -25,9 +26,6 @@ from theodolite.core.store import (
 
 __all__ = ("MemoryStore",)
 
-# 128 bits: a salt has to be guessed before an erased payload can be.
-_SALT_BYTES = 16
-
 
 class _Chain(Struct):
     records: list[Record]
@@ -36,7 +34,7 @@ class _Chain(Struct):
 
 
 def _salt() -> str:
-    return os.urandom(_SALT_BYTES).hex()
+    return os.urandom(SALT_BYTES).hex()
 
 
 class MemoryStore:

@@ -17,16 +17,13 @@ from typing import Final, Self
 from sqlalchemy import Engine
 
 from theodolite.core.errors import StoreError
-from theodolite.core.store import Entry, Head, Record, Registry, seal_record
+from theodolite.core.store import SALT_BYTES, Entry, Head, Record, Registry, seal_record
 from theodolite.stores.sqlite.backlog import Backlog
 from theodolite.stores.sqlite.commit import Committer
 from theodolite.stores.sqlite.readonly import Readable, ReadOnlySQLiteStore
 from theodolite.stores.sqlite.schema import faults, locate, open_engine
 
 __all__ = ("ReadOnlySQLiteStore", "SQLiteStore")
-
-# 128 bits: a salt has to be guessed before an erased payload can be.
-_SALT_BYTES: Final = 16
 
 # What a sealed record takes in memory beside its payload, session and codes.
 _RECORD_BYTES: Final = 1024
@@ -221,4 +218,4 @@ def _close(process: int, engine: Engine, backlog: Backlog, committer: Committer,
 
 
 def _salt() -> str:
-    return os.urandom(_SALT_BYTES).hex()
+    return os.urandom(SALT_BYTES).hex()

@@ -16,8 +16,9 @@ from theodolite.core.detector import Asker
 from theodolite.core.inquiry import Draw, Query, Reply, Role
 from theodolite.core.reading import Cause, Failure, Level, Reading
 from theodolite.core.verifier import Verifier
+from theodolite.runtime.consult import ROUNDS
 from theodolite.testing.checks.audit import touches
-from theodolite.testing.checks.dialogue import MAX_ROUNDS, Answerer, Conversation, alike, by_role, converse, maker
+from theodolite.testing.checks.dialogue import Answerer, Conversation, alike, by_role, converse, maker
 from theodolite.testing.checks.law import broken, run, unraised
 from theodolite.testing.sessions import HOSTILE_TEXTS
 
@@ -107,7 +108,7 @@ def check_asks(fixture: AskerFixture) -> None:
             if not talk.rounds:
                 raise broken("asks", asker, "it answers without having asked", reproduce=again)
             if talk.said is None:
-                raise broken("asks", asker, f"it still asks after {MAX_ROUNDS} rounds", reproduce=again)
+                raise broken("asks", asker, f"it still asks after {ROUNDS} rounds", reproduce=again)
             if not all(type(queries) is tuple and queries and _are_queries(queries) for queries in talk.rounds):
                 raise broken("asks", asker, "it yields something else than a tuple of queries", reproduce=again)
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeGuard, TypeVar, get_args
+from typing import Generic, Protocol, TypeVar, get_args
 
 import msgspec
 from msgspec import Struct
 
 from theodolite.core.calibration import Band
-from theodolite.core.detector import Answer, Asker, Detector, Feature
+from theodolite.core.detector import Answer, Detector, Feature, asks
 from theodolite.core.event import AnyEvent, encode_event
 from theodolite.core.inquiry import Inquiry
 from theodolite.core.reading import Failure, Level, Reading
@@ -399,7 +399,7 @@ def _attributes(detector: object) -> dict[str, tuple[int, str]]:
 
 
 def _unaskable(detector: object, inquiry: Inquiry) -> str:
-    if not _asks(detector):
+    if not asks(detector):
         return "it opens an inquiry, but has no `inquire` to hold its dialogue"
     if not isinstance(inquiry.subject, detector.subject):
         return f"its inquiry is about a {type(inquiry.subject).__name__}, not a {detector.subject.__name__}"
@@ -408,10 +408,6 @@ def _unaskable(detector: object, inquiry: Inquiry) -> str:
     except (msgspec.MsgspecError, TypeError, ValueError) as error:
         return f"the subject of its inquiry cannot be saved and restored: {error}"
     return "" if again == inquiry.subject else "the subject of its inquiry is another one after save and restore"
-
-
-def _asks(detector: object) -> TypeGuard[Asker]:
-    return callable(getattr(detector, "inquire", None))
 
 
 def _more_streams() -> Iterator[Stream]:
@@ -432,6 +428,6 @@ def _alarms(fixture: DetectorFixture[S], stream: Stream, code: str, band: Band) 
 
 
 def _settled(detector: object, inquiry: Inquiry, answers: Sequence[Answerer]) -> Iterator[Reading | Failure]:
-    if _asks(detector):
+    if asks(detector):
         for answer in answers:
             yield from converse(detector.inquire(inquiry.subject), answer).said or ()

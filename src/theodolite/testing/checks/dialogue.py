@@ -8,15 +8,12 @@ from typing import NamedTuple
 
 from theodolite.core.inquiry import Dialogue, Draw, Inquiry, Query, Reply
 from theodolite.core.reading import Failure, Reading
+from theodolite.runtime.consult import ROUNDS
 
-__all__ = ("MAX_ROUNDS", "Answerer", "Conversation", "alike", "by_role", "converse", "maker")
+__all__ = ("Answerer", "Conversation", "alike", "by_role", "converse", "maker")
 
 Answerer = Callable[[Query], Reply | Failure]
 """Who answers the queries of a dialogue: a script, a seed, or nobody (a Failure)."""
-
-# A dialogue that asks more often than this will not end: the largest inquiry in the design, a probe with its twin in
-# all rotations of five options, needs about ten rounds.
-MAX_ROUNDS = 100
 
 
 class Conversation(NamedTuple):
@@ -26,7 +23,7 @@ class Conversation(NamedTuple):
     said: tuple[Reading | Failure, ...] | None
 
 
-def converse(dialogue: Dialogue, answer: Answerer, *, rounds: int = MAX_ROUNDS) -> Conversation:
+def converse(dialogue: Dialogue, answer: Answerer, *, rounds: int = ROUNDS) -> Conversation:
     """Hold a dialogue for at most that many rounds, then close it. Lets through what the dialogue raises."""
     asked: list[tuple[Query, ...]] = []
     try:
