@@ -243,7 +243,9 @@ def lock(environment: Environment, rest: Sequence[str]) -> int:
     dev, runtime = "requirements/dev.txt", "requirements/run.txt"
     status = run(*compile_, *form, *rest, "--all-extras", "--group", "dev", "pyproject.toml", "--output-file", dev)
     same = ("--constraint", dev)  # what both install, both install in the same version
-    return status or run(*compile_, *form, *same, "--group", "build", "pyproject.toml", "--output-file", runtime)
+    base = (*compile_, *form, *same, "--group", "build", "pyproject.toml")
+    status = status or run(*base, "--output-file", runtime)
+    return status or run(*base, "--extra", "local", "--output-file", "requirements/local.txt")
 
 
 def everything(environment: Environment, rest: Sequence[str]) -> int:

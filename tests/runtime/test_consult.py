@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 
 import pytest
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from theodolite.core.calibration import Band, grade
@@ -97,7 +97,7 @@ def test_what_was_said_what_was_asked_and_what_was_planted_are_told() -> None:
         said=(reading(0.25), reading(0.0)),
         exchanges=3,
         canaries=("canary-1", "canary-2"),
-        usage=(ModelUsage(model="m-1", input_tokens=30, output_tokens=6),),
+        usage=(ModelUsage(model="m-1", queries=3, input_tokens=30, output_tokens=6),),
     )
 
 
@@ -214,9 +214,21 @@ def test_what_each_model_used_is_summed() -> None:
         return replace(reply(query), model=query.role.value)
 
     assert settled(Asker(asks((*ASK, ASK[1]))), two).usage == (
-        ModelUsage(model="shadow", input_tokens=20, output_tokens=4),
-        ModelUsage(model="subject", input_tokens=10, output_tokens=2),
+        ModelUsage(model="shadow", queries=2, input_tokens=20, output_tokens=4),
+        ModelUsage(model="subject", queries=1, input_tokens=10, output_tokens=2),
     )
+
+
+@pytest.mark.parametrize(("costs", "told"), [((0.5, 0.25), 0.75), ((0.5, UNSET), UNSET), ((0.0, 0.0), 0.0)])
+def test_a_cost_is_told_where_that_of_every_answer_is_known(
+    costs: tuple[float | UnsetType, ...], told: float | UnsetType
+) -> None:
+    left = list(costs)
+
+    def priced(query: Query) -> Reply:
+        return replace(reply(query), model="m", usage=Usage(cost=left.pop()))
+
+    assert [used.cost for used in settled(Asker(asks(ASK)), priced).usage] == [told]
 
 
 def test_a_verifier_s_own_inquiry_tells_what_it_was_asked_to_look_at() -> None:

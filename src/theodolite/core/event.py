@@ -266,11 +266,13 @@ class ProbeRequested(OwnEvent, frozen=True, kw_only=True, tag=True, gc=False):
 
 
 class ModelUsage(Struct, frozen=True, kw_only=True, gc=False):
-    """What one model used, in tokens."""
+    """What one model used: queries that it answered, tokens, and their cost; UNSET where that is not known of all."""
 
     model: str
     input_tokens: int
     output_tokens: int
+    queries: int = 0
+    cost: float | UnsetType = UNSET
 
 
 class InquirySettled(OwnEvent, frozen=True, kw_only=True, tag=True, gc=False):

@@ -56,10 +56,11 @@ class Draw(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Usage(Struct, frozen=True, kw_only=True, gc=False):
-    """What an answer used, in tokens."""
+    """What an answer used: tokens, and what they cost in the currency of the model's prices; UNSET where unknown."""
 
     input_tokens: int = 0
     output_tokens: int = 0
+    cost: float | UnsetType = UNSET
 
 
 class Reply(Struct, frozen=True, kw_only=True, tag=True, gc=False):

@@ -14,13 +14,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from theodolite.core.coverage import Coverage
+from theodolite.core.event import Source
 from theodolite.core.policy import Action, Decision, Outcome
 from theodolite.core.reader import Unreadable
 from theodolite.core.reading import Cause, Evidence, Failure, Level, Reading, Signal, Status
 from theodolite.core.text import printable
 from theodolite.reports.findings import Finding, findings
 from theodolite.reports.totals import NOWHERE, Origin, Run, Totals
-from theodolite.runtime.replay import CallRow, Sighting
+from theodolite.runtime.replay import CallRow, Sighting, Step
 
 __all__ = (
     "CallReport",
@@ -29,6 +30,7 @@ __all__ = (
     "FindingReport",
     "SessionReport",
     "SignalReport",
+    "StepReport",
     "Summary",
     "UnreadableReport",
     "document",
@@ -44,8 +46,9 @@ class SignalReport(Struct, frozen=True, kw_only=True):
     `seq` is the event that brought it, `about` the seq of the event that it judges: the same, unless models were
     asked. It alarmed when `level` is not `clear`; such an alarm is part of a finding when `finds` is true, or when it
     made the session's action higher. `calibration` names the artefact that graded it, null for the detector's own
-    threshold. A detector that could not judge has the code `NAME.failure`, no score, and says why in `cause` and
-    `detail`. Texts are redacted.
+    threshold. `models` are those that answered, where any did; with `surrogate` one of them is not the session's own,
+    so that the answer says nothing about that agent. A detector that could not judge has the code `NAME.failure`, no
+    score, and says why in `cause` and `detail`. Texts are redacted.
     """
 
     seq: int
@@ -59,6 +62,8 @@ class SignalReport(Struct, frozen=True, kw_only=True):
     ambiguous: bool
     finds: bool
     calibration: str | None
+    models: tuple[str, ...]
+    surrogate: bool
     evidence: tuple[Evidence, ...]
     cause: Cause | None
     detail: str
@@ -87,6 +92,19 @@ class FindingReport(Struct, frozen=True, kw_only=True):
     calls: tuple[int, ...]
 
 
+class StepReport(Struct, frozen=True, kw_only=True):
+    """An event that evidence points to by its seq, without what it carried.
+
+    `event` is its type, `source` who wrote it, `tool` the tool that was called or answered, empty for other types.
+    """
+
+    seq: int
+    turn: int
+    event: str
+    source: Source
+    tool: str
+
+
 class UnreadableReport(Struct, frozen=True, kw_only=True):
     """A part of a recording that could not be read; `line` counts from 1, 0 means the file as a whole."""
 
@@ -98,6 +116,7 @@ class UnreadableReport(Struct, frozen=True, kw_only=True):
 class SessionReport(Struct, frozen=True, kw_only=True):
     """One session: what it came to, what was seen of it, each call, and all that the detectors said, in order.
 
+    `steps` are the events that the signals' evidence points to.
     `file` is the recording that it was read from, `reader` the name of the format that was detected there.
     """
 
@@ -111,6 +130,7 @@ class SessionReport(Struct, frozen=True, kw_only=True):
     calls: tuple[CallReport, ...]
     signals: tuple[SignalReport, ...]
     findings: tuple[FindingReport, ...]
+    steps: tuple[StepReport, ...]
     unreadable: tuple[UnreadableReport, ...]
 
 
@@ -183,6 +203,7 @@ def session_report(sighting: Sighting, origin: Origin = NOWHERE) -> SessionRepor
         calls=tuple([_call(row) for row in sighting.calls]),
         signals=tuple([_signal(signal, made) for made in sighting.decisions for signal in made.signals]),
         findings=tuple([_finding(finding) for finding in findings(sighting)]),
+        steps=tuple(map(_step, sighting.steps)),
         unreadable=tuple(map(_unreadable, sighting.unreadable)),
     )
 
@@ -246,6 +267,8 @@ def _signal(signal: Signal, made: Decision) -> SignalReport:
         ambiguous=signal.ambiguous,
         finds=signal.finds,
         calibration=None if signal.calibration is None else printable(signal.calibration),
+        models=tuple(map(printable, reading.models)) if reading else (),
+        surrogate=reading.surrogate if reading else False,
         evidence=tuple(map(_evidence, reading.evidence)) if reading else (),
         cause=failure.cause if failure else None,
         detail=printable(failure.detail) if failure else "",
@@ -260,6 +283,10 @@ def _evidence(item: Evidence) -> Evidence:
 
 def _finding(finding: Finding) -> FindingReport:
     return FindingReport(code=finding.code, source=finding.source, calls=finding.calls)
+
+
+def _step(step: Step) -> StepReport:
+    return StepReport(seq=step.seq, turn=step.turn, event=step.event, source=step.source, tool=printable(step.tool))
 
 
 def _unreadable(item: Unreadable) -> UnreadableReport:

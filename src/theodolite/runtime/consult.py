@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import math
 from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from functools import partial
 from typing import NamedTuple, TypeGuard
 
+from msgspec import UNSET
+
 from theodolite.core.arguments import is_sequence
 from theodolite.core.detector import Asker
 from theodolite.core.event import InquirySettled, ModelUsage
-from theodolite.core.inquiry import Dialogue, Exchange, Inquiry, Query, Reply, Role
+from theodolite.core.inquiry import Dialogue, Exchange, Inquiry, Query, Reply, Role, Usage
 from theodolite.core.reading import Cause, Failure, Reading, Signal
 from theodolite.core.verifier import Case, Verifier
 from theodolite.core.window import Window
@@ -78,12 +80,21 @@ def _replies(log: Iterable[Exchange]) -> list[Reply]:
 
 
 def _usage(replies: Iterable[Reply]) -> tuple[ModelUsage, ...]:
-    taken: Counter[str] = Counter()
-    given: Counter[str] = Counter()
+    used: dict[str, list[Usage]] = {}
     for reply in replies:
-        taken[reply.model] += reply.usage.input_tokens
-        given[reply.model] += reply.usage.output_tokens
-    return tuple([ModelUsage(model=m, input_tokens=taken[m], output_tokens=given[m]) for m in sorted(taken)])
+        used.setdefault(reply.model, []).append(reply.usage)
+    return tuple([_used(model, used[model]) for model in sorted(used)])
+
+
+def _used(model: str, usages: Sequence[Usage]) -> ModelUsage:
+    costs = [usage.cost for usage in usages if usage.cost is not UNSET]
+    return ModelUsage(
+        model=model,
+        queries=len(usages),
+        input_tokens=sum(usage.input_tokens for usage in usages),
+        output_tokens=sum(usage.output_tokens for usage in usages),
+        cost=math.fsum(costs) if len(costs) == len(usages) else UNSET,
+    )
 
 
 def _verifier(

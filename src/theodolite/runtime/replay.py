@@ -9,13 +9,14 @@ from msgspec.structs import replace
 
 from theodolite.core.coverage import Coverage
 from theodolite.core.errors import ConfigError, EventError
-from theodolite.core.event import AnyEvent, OwnEvent, SessionEnded, ToolCallProposed
+from theodolite.core.event import AnyEvent, OwnEvent, SessionEnded, Source, ToolCallProposed, ToolResultObserved
 from theodolite.core.policy import Action, Decision, Outcome, highest, outcome
 from theodolite.core.reader import Recorded, Unreadable
+from theodolite.core.reading import Reading
 from theodolite.core.redaction import Scrubber
 from theodolite.runtime.monitor import Monitor
 
-__all__ = ("CallRow", "Sighting", "goes_on", "replay")
+__all__ = ("CallRow", "Sighting", "Step", "goes_on", "replay")
 
 
 # Characters of a tool's name that a report may show. The APIs of OpenAI and Anthropic allow 64.
@@ -29,8 +30,22 @@ class CallRow(Struct, frozen=True, kw_only=True, gc=False):
     decision: Decision
 
 
+class Step(Struct, frozen=True, kw_only=True, gc=False):
+    """An event that evidence points to, without what it carried: its type, who wrote it, the tool's redacted name."""
+
+    seq: int
+    turn: int
+    event: str
+    source: Source
+    tool: str = ""
+
+
 class Sighting(Struct, frozen=True, kw_only=True):
-    """What one recorded session came to. `decisions` are those on which somebody spoke or that refuse a call."""
+    """What one recorded session came to.
+
+    `decisions` are those on which somebody spoke or that refuse a call; `steps` the events that their evidence points
+    to, in order.
+    """
 
     session: str
     agent: str
@@ -39,6 +54,7 @@ class Sighting(Struct, frozen=True, kw_only=True):
     coverage: Coverage
     calls: tuple[CallRow, ...] = ()
     decisions: tuple[Decision, ...] = ()
+    steps: tuple[Step, ...] = ()
     unreadable: tuple[Unreadable, ...] = ()
 
 
@@ -50,6 +66,7 @@ class _Under:
         self.session = monitor.session(first.session, agent=first.agent)
         self.calls: list[CallRow] = []
         self.decisions: list[Decision] = []
+        self.steps: list[Step] = []
         self.unreadable: list[Unreadable] = []
         self.ended = False
 
@@ -61,6 +78,7 @@ class _Under:
         except EventError as error:
             self.unreadable.append(Unreadable(file="", line=0, reason=str(error), session=self.session.id))
             return
+        self.steps.append(_step(event, decision.seq))
         if isinstance(event, ToolCallProposed):
             self.calls.append(CallRow(tool=self._shown(event.tool), decision=decision))
         self.ended = self.ended or isinstance(event, SessionEnded)
@@ -87,8 +105,20 @@ class _Under:
             coverage=coverage,
             calls=tuple(self.calls),
             decisions=tuple(self.decisions),
+            steps=self._cited(),
             unreadable=tuple(self.unreadable),
         )
+
+    def _cited(self) -> tuple[Step, ...]:
+        """Return the events that evidence points to."""
+        said = [signal.said for decision in self.decisions for signal in decision.signals]
+        cited = {seq for one in said if isinstance(one, Reading) for item in one.evidence for seq in item.seqs}
+        return tuple([replace(step, tool=self._shown(step.tool)) for step in self.steps if step.seq in cited])
+
+
+def _step(event: AnyEvent, seq: int) -> Step:
+    tool = event.tool if isinstance(event, ToolCallProposed | ToolResultObserved) else ""
+    return Step(seq=seq, turn=event.turn, event=type(event).__name__, source=event.source, tool=tool)
 
 
 def goes_on(ended: str | None, item: Recorded) -> bool:
