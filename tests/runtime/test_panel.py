@@ -268,9 +268,9 @@ async def work() -> str:
 def test_async_work_runs_from_a_plain_function_with_and_without_a_loop_around_it() -> None:
     async def within() -> str:
         await anyio.lowlevel.checkpoint()
-        return run(work)
+        return run(work, Panel())
 
-    assert run(work) == "done"
+    assert run(work, Panel()) == "done"
     assert anyio.run(within) == "done"
 
 

@@ -34,7 +34,7 @@ class Query(Struct, frozen=True, kw_only=True, gc=False):
     """One question to one model: text and tool definitions, never a handle to a tool, a memory or an output channel.
 
     `options` make it a choice, answered by a distribution; `samples` is how many draws are wanted; `canary` is the
-    token planted for this dispatch.
+    token planted for this dispatch. Raises ValueError when no sample is wanted.
     """
 
     role: Role
@@ -46,6 +46,10 @@ class Query(Struct, frozen=True, kw_only=True, gc=False):
     schema: Raw | UnsetType = UNSET
     samples: int = 1
     canary: str = ""
+
+    def __post_init__(self) -> None:
+        if self.samples < 1:
+            raise ValueError(f"a query for {self.samples} samples asks for nothing: give at least 1")
 
 
 class Draw(Struct, frozen=True, kw_only=True, gc=False):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Iterator
 
 from msgspec import UNSET, Struct
@@ -16,6 +17,7 @@ __all__ = ("Window", "weight")
 class Window(Struct, kw_only=True):
     """The last events of a session, bounded in number and in bytes. Session writes it; detectors only read.
 
+    `secret` is the session's own: what `draw` gives from it, nobody outside can foresee.
     `call` is what was folded about the call under judgment, while a ToolCallProposed is being judged; `goal` says
     whether a goal is known. Adding an event is O(1) amortized; the newest event is always kept, whatever its size.
 
@@ -35,6 +37,7 @@ class Window(Struct, kw_only=True):
     held: int = 0
     call: Call | None = None
     goal: bool = False
+    secret: bytes = b""
 
     def __post_init__(self) -> None:
         if self.size < 1:
@@ -66,6 +69,10 @@ class Window(Struct, kw_only=True):
     def recent(self) -> Iterator[AnyEvent]:
         """Yield at most `size` events, oldest first."""
         yield from self.events[-self.size :]
+
+    def draw(self, label: str) -> bytes:
+        """Return 32 bytes that are random to who does not know the secret, the same for the same label: RFC 2104."""
+        return hmac.digest(self.secret, label.encode(), "sha256")
 
     def messages(self, count: int) -> tuple[Message, ...]:
         """Return the last `count` messages and tool results, oldest first, as a model is shown them."""

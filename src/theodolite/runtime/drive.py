@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from theodolite.core.event import InquirySettled
 from theodolite.core.inquiry import Draw, Query, Reply, Role, Usage
-from theodolite.core.model import Model
+from theodolite.core.model import Model, releases
 from theodolite.core.reading import Cause, Failure
 from theodolite.runtime.answers import failure_of
 from theodolite.runtime.consult import Consultation
@@ -30,6 +30,8 @@ _T = TypeVar("_T")
 TIMEOUT = 30.0
 # Seconds between two looks for a place at a model that another event loop is asking.
 INTERVAL = 0.02
+# Seconds that models have to close their connections: enough for a TLS goodbye, and nobody waits long for it.
+GOODBYE = 1.0
 
 _Answered = tuple[str, tuple[Draw, ...], tuple[tuple[str, float], ...], Usage]
 
@@ -75,6 +77,12 @@ class Panel:
             for place in range(len(queries)):
                 group.start_soon(one, place)
         return tuple(answers)
+
+    async def release(self) -> None:
+        """Give back what the models hold for the running event loop; called where a loop of ours ends."""
+        for model in {id(model): model for model in self._models.values()}.values():
+            if releases(model):
+                await attempt(model.release, self.name, self.version)
 
     async def _ask(self, query: Query) -> Reply | Failure:
         model = self._models.get(query.role)
@@ -167,11 +175,19 @@ async def wait(seconds: float) -> None:
     await anyio.sleep(max(0.0, seconds))
 
 
-def run(work: Callable[[], Awaitable[_T]]) -> _T:
-    """Run async work from a plain function; beside a running loop, on a thread of its own."""
+def run(work: Callable[[], Awaitable[_T]], panel: Panel) -> _T:
+    """Run async work that asks a panel from a plain function; beside a running loop, on a thread of its own."""
+
+    async def whole() -> _T:
+        try:
+            return await work()
+        finally:
+            with anyio.move_on_after(GOODBYE, shield=True):
+                await panel.release()
+
     try:
         current_token()
     except (RuntimeError, LookupError):
-        return anyio.run(work)
+        return anyio.run(whole)
     with anyio.from_thread.start_blocking_portal() as portal:
-        return portal.call(work)
+        return portal.call(whole)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hmac
 import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from theodolite.core.budget import Budget
 from theodolite.core.calibration import Band, Calibration, grade, in_force
 from theodolite.core.detector import AnyDetector, Asker, asks
 from theodolite.core.errors import ConfigError
@@ -15,9 +17,11 @@ from theodolite.core.intent import Effect
 from theodolite.core.policy import Policy
 from theodolite.core.reading import Cause, Failure, Reading, Signal
 from theodolite.core.redaction import Redactor
+from theodolite.core.shelf import Shelf
 from theodolite.core.store import Store
 from theodolite.core.verifier import Verifier
 from theodolite.runtime.guarded import GuardedRedactor
+from theodolite.runtime.purse import Purse
 
 if TYPE_CHECKING:
     from theodolite.runtime.drive import Panel
@@ -44,6 +48,9 @@ class Fleet:
         effects: Mapping[str, Effect],
         capacity: int,
         clock: Callable[[], float],
+        budget: Budget,
+        shelf: Shelf | None,
+        secret: bytes,
         recorder: Callable[[AnyEvent], None] | None,
     ) -> None:
         self.detectors = tuple(detectors)
@@ -54,6 +61,9 @@ class Fleet:
         self.calibration = calibration
         self.effects = _effects(effects)
         self.clock = clock
+        self.purse = Purse(budget, clock)
+        self.shelf = shelf
+        self._secret = secret
         self.recorder = recorder
         self.bands = _bands(self.detectors)
         self.in_force = {code: in_force(code, band, calibration) for code, band in self.bands.items()}
@@ -80,6 +90,10 @@ class Fleet:
             detail = f"it gave the code {said.code}, which is none of its own"
             said = Failure(detector=said.detector, version=said.version, cause=Cause.MALFORMED, detail=detail)
         return grade(said, self.bands, self.calibration, agent=agent, models=models)
+
+    def secret(self, session: str) -> bytes:
+        """Return the secret of a session, from which its canaries and choices are drawn."""
+        return hmac.digest(self._secret, session.encode(), "sha256")
 
     def verifier(self, signal: Signal) -> Verifier | None:
         """Return the verifier that may settle a signal, if there is one."""

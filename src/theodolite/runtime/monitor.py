@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -9,6 +10,7 @@ from contextlib import ExitStack, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from theodolite.core.budget import Budget
 from theodolite.core.calibration import Calibration
 from theodolite.core.detector import AnyDetector
 from theodolite.core.errors import ConfigError, EventError
@@ -16,6 +18,7 @@ from theodolite.core.event import AnyEvent, CanaryChecked, Channel, Cleared
 from theodolite.core.intent import Effect
 from theodolite.core.policy import Decision, Policy
 from theodolite.core.redaction import DenyAll, Redactor
+from theodolite.core.shelf import Shelf
 from theodolite.core.store import Store
 from theodolite.core.text import printable
 from theodolite.core.verifier import Verifier
@@ -31,6 +34,8 @@ __all__ = ("Monitor",)
 # Inquiries that may wait in the whole fleet. Our choice: at one call of a second each and eight at a time, a thousand
 # take two minutes, after which an answer is hardly news.
 CAPACITY = 1_000
+# As many as the hash that it keys, HMAC-SHA256: RFC 2104, section 3.
+SECRET_BYTES = 32
 
 
 class Monitor:
@@ -38,9 +43,11 @@ class Monitor:
 
     Without a `store` nothing is kept; without a `redactor` no text of a session passes (`DenyAll`). `effects` is the
     operator's map of tool names to effects. `capacity` bounds the inquiries that wait in the fleet: one too many is
-    answered by a Failure. `clock` gives seconds since the epoch. `recorder` is called with each event, raw: it is for
-    operators who opted in to keep sessions. `closing` is called by `close`, so that what belongs to this Monitor alone
-    is closed with it.
+    answered by a Failure, and so is a query beyond the `budget`. `shelf` holds, sealed, the sessions with open
+    inquiries, so that `recover` finds them after a restart or a crash. `secret` is what canaries and choices are drawn
+    from; without one it is made anew, and no two runs draw alike. `clock` gives seconds since the epoch. `recorder` is
+    called with each event, raw: it is for operators who opted in to keep sessions. `closing` is called by `close`, so
+    that what belongs to this Monitor alone is closed with it.
 
     A restriction outlives its session: the id is restricted again when it is opened again, until `clear`. State: the
     open sessions, and the ids that are restricted, without a bound; neither outlives the Monitor.
@@ -65,6 +72,9 @@ class Monitor:
         panel: Panel | None = None,
         effects: Mapping[str, Effect] | None = None,
         capacity: int = CAPACITY,
+        budget: Budget | None = None,
+        shelf: Shelf | None = None,
+        secret: bytes | None = None,
         clock: Callable[[], float] = time.time,  # noqa: TID251 - the one clock, injected into every Session
         recorder: Callable[[AnyEvent], None] | None = None,
         closing: Iterable[Callable[[], None]] = (),
@@ -80,6 +90,9 @@ class Monitor:
             effects=effects or {},
             capacity=capacity,
             clock=clock,
+            budget=budget or Budget(),
+            shelf=shelf,
+            secret=secret or secrets.token_bytes(SECRET_BYTES),
             recorder=recorder,
         )
         self._closing = tuple(closing)
@@ -141,6 +154,24 @@ class Monitor:
             self._add(session)
         self._tell_standing(session)
         return session
+
+    def recover(self) -> tuple[Session, ...]:
+        """Restore the sessions that the shelf holds, each as it was when its queue last changed; return them.
+
+        One that is open is left alone. Raises EventError where what is held is of another version's form, and
+        StoreError for what cannot be read: both after all others were restored.
+        """
+        restored: list[Session] = []
+        faults: list[EventError] = []
+        for saved in self.fleet.shelf.held() if self.fleet.shelf is not None else ():
+            try:
+                if decoded(saved).session not in self._sessions:
+                    restored.append(self.restore(saved))
+            except EventError as error:
+                faults.append(error)
+        if faults:
+            raise faults[0]
+        return tuple(restored)
 
     def _add(self, session: Session) -> None:
         self._sessions[session.id] = session
@@ -226,7 +257,9 @@ class Monitor:
     def close(self) -> None:
         """Close every session, flush the store, and call what was given as `closing`.
 
-        Where one of that fails the rest is done all the same. Closing twice does nothing. Raises StoreError.
+        With a shelf, sessions with open inquiries are left there for `recover`; without one their inquiries are settled
+        as ABANDONED. Where one of that fails the rest is done all the same. Closing twice does nothing. Raises
+        StoreError.
         """
         with self._lock:
             if self._closed:
@@ -238,7 +271,7 @@ class Monitor:
             if self.fleet.store is not None:
                 last_to_first.callback(self.fleet.store.flush)
             for session in reversed(self.sessions):
-                last_to_first.callback(session.close)
+                last_to_first.callback(session.suspend)
 
     def _left(self, session: Session) -> None:
         with self._lock:

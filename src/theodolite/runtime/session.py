@@ -84,9 +84,11 @@ class Session:
         self._driven: list[Inquiry] = []
         self._late: list[Failure] = []
         self._folds = Folds.begin(fleet.needs)
-        self._window = Window()
+        self._window = Window(secret=fleet.secret(session))
+        self._queued = 0  # changes of the queue since it was last shelved
         self._tally = Tally()
         self._ledger = Ledger()
+        self._closing = False
         self._closed = False
 
     def __enter__(self) -> Self:
@@ -209,7 +211,19 @@ class Session:
         done = [attempted(keep, "store", "1")]
         if fleet.recorder is not None:
             done.append(attempted(partial(fleet.recorder, event), "recorder", "1"))
+        done.append(attempted(self._shelve, "shelf", "1"))
         return [fault for fault in done if isinstance(fault, Failure)]
+
+    def _shelve(self) -> None:
+        """Hold the session on the shelf while inquiries are open; does nothing when the queue has not changed."""
+        shelf = self._fleet.shelf
+        if shelf is None or not self._queued:
+            return
+        if self.waiting:
+            shelf.keep(self.id, self.save())
+        else:
+            shelf.drop(self.id)
+        self._queued = 0
 
     def _unkept(self, decision: Decision, faults: Iterable[Failure], *, call: bool) -> Decision:
         """Return a decision with what failed after it was made, and which is therefore not in its record."""
@@ -240,10 +254,13 @@ class Session:
         return refused
 
     def _enqueue(self, inquiry: Inquiry) -> tuple[Failure, ...]:
-        if self._fleet.admit(self.id):
-            self._open.append(inquiry)
-            return ()
-        detail = "the queue of inquiries is full"
+        detail = "the session is being closed"
+        if not self._closing:
+            if self._fleet.admit(self.id):
+                self._open.append(inquiry)
+                self._queued += 1
+                return ()
+            detail = "the queue of inquiries is full"
         return (Failure(detector=inquiry.asker, version=inquiry.version, cause=Cause.ABANDONED, detail=detail),)
 
     def _claim(self, event: InquirySettled) -> Inquiry:
@@ -252,6 +269,7 @@ class Session:
             for inquiry in waiting:
                 if (inquiry.asker, inquiry.about) == (event.asker, event.about):
                     waiting.remove(inquiry)
+                    self._queued += 1
                     self._fleet.release(self.id)
                     return inquiry
         raise EventError(
@@ -330,7 +348,7 @@ class Session:
         from theodolite.runtime.drive import drive_sync, run  # noqa: PLC0415 - as above
 
         if ask is None:
-            return run(self.drain)
+            return run(self.drain, self._fleet.panel)
         decisions: list[Decision] = []
         while (inquiry := self.next_inquiry()) is not None:
             with self._driving(inquiry) as outcome:
@@ -343,9 +361,10 @@ class Session:
         asker = fleet.askers[inquiry.asker]
         # A verifier's own answer is not put to a verifier again.
         verifiers = () if isinstance(inquiry.subject, Case) else fleet.verifiers
-        return consult(
+        road = consult(
             asker, inquiry, grade=self._graded, verifiers=verifiers, window=self._window, models=self._models
         )
+        return fleet.purse.within(road, self.id)
 
     @property
     def restricted(self) -> frozenset[str]:
@@ -365,6 +384,7 @@ class Session:
         with self._lock:
             if self._closed:
                 return ()
+            self._closing = True  # what is opened from here on would be left open
             decisions: list[Decision] = []
             for inquiry in (*self._driven, *self._open):
                 detail = "the session was closed before the inquiry was settled"
@@ -372,12 +392,36 @@ class Session:
                 decisions.append(self.take(_failed(inquiry, failure)))
             for failure in self._late:
                 self._tally.failed(failure.detector)
-            self._closed = True
-            self._on_close(self)
+            self._leave()
             fault = attempted(partial(self._ledger.close, self.id, self.coverage(), self._fleet), "store", "1")
             if fault is not None:
                 raise StoreError(fault.detail)
             return tuple(decisions)
+
+    def suspend(self) -> None:
+        """Leave the Monitor with what is open held on its shelf; without a shelf, or open inquiries, `close`.
+
+        Raises StoreError where it cannot be held; the session is then closed.
+        """
+        with self._lock:
+            shelf = self._fleet.shelf
+            if shelf is None or not self.waiting or self._closed:
+                self.close()
+                return
+            fault = attempted(partial(shelf.keep, self.id, self.save()), "shelf", "1")
+            if isinstance(fault, Failure):
+                self.close()
+                raise StoreError(fault.detail)
+            for _ in range(self.waiting):
+                self._fleet.release(self.id)
+            self._open.clear()
+            self._driven.clear()
+            self._leave()
+
+    def _leave(self) -> None:
+        self._closed = True
+        self._fleet.purse.forget(self.id)
+        self._on_close(self)
 
     def save(self) -> bytes:
         """Return all that the session knows, for `Monitor.restore`. Holds raw text: keep it in memory or seal it."""

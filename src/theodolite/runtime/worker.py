@@ -69,7 +69,10 @@ class Worker:
         self._thread.start()
 
     async def _run(self, patience: float) -> None:
-        await self.serve(patience=patience)
+        try:
+            await self.serve(patience=patience)
+        finally:
+            await self._monitor.fleet.panel.release()
 
     def stop(self) -> None:
         """Ask it to come to its end, and wait for the thread if there is one."""
