@@ -24,10 +24,12 @@ from theodolite.core.calibration import Band
 from theodolite.core.detector import Detector
 from theodolite.core.errors import ModelError
 from theodolite.core.event import AnyEvent, ProbeRequested, ToolCallProposed
+from theodolite.core.inquiry import Draw, Message, Query, Reply, Role
 from theodolite.core.reading import Reading, Signal
 from theodolite.core.recording import HEADER, encode_line
 from theodolite.core.redaction import CategoricalOnly, DenyAll
 from theodolite.core.verifier import Case
+from theodolite.detectors.behavior.detector import BehaviorDetector, Snapshot
 from theodolite.detectors.trajectory.margin import MarginDetector
 from theodolite.detectors.trajectory.shadow_memory import ShadowMemoryDetector
 from theodolite.readers.jsonl import EventLines
@@ -106,6 +108,21 @@ def _detector(factory: Callable[[], Detector[S]], *, asks: bool = False) -> Laws
 def _asker() -> Laws:
     fixture = asker.AskerFixture(factory=AskingDetector, subjects=[Question(prompt="Pay?", seq=3)])
     return {f"asker.{law}": check for law, check in _laws(asker.CHECKS, fixture).items()}
+
+
+def _drifted(query: Query) -> Reply:
+    """Answer a probe as a subject that complies, and a shadow that does not."""
+    gave = query.role is Role.SUBJECT
+    told = {"decision": "comply" if gave else "decline", "reasoning": "", "disclosed_data": gave, "policy_cited": True}
+    text = json.dumps({**told, "escalation_suggested": False, "tool_call_attempted": False})
+    return Reply(query=query, model="m-1", draws=(Draw(text=text),))
+
+
+def _behavior() -> Laws:
+    snapshot = Snapshot(about=3, canary="TH-1", messages=(Message("user", "Hello"),))
+    fixture = asker.AskerFixture(factory=BehaviorDetector, subjects=[snapshot], alarming=[_drifted])
+    laws = _laws(detector.CHECKS, detector.DetectorFixture(factory=BehaviorDetector, answers=[_drifted]))
+    return {**laws, **{f"asker.{law}": check for law, check in _laws(asker.CHECKS, fixture).items()}}
 
 
 def _verifier() -> Laws:
@@ -200,6 +217,7 @@ PERSONAL = (
 KNOWN = (("decision", "comply"), ("policy_cited", "true"))
 
 SETUPS: dict[type, Callable[[Path], Laws]] = {
+    BehaviorDetector: lambda _: _behavior(),
     MarginDetector: lambda _: _detector(MarginDetector),
     ShadowMemoryDetector: lambda _: _detector(ShadowMemoryDetector),
     QuietDetector: lambda _: _detector(QuietDetector),
