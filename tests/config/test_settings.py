@@ -99,7 +99,7 @@ def test_an_unknown_key_names_the_nearest_valid_one(tmp_path: Path, text: str, k
         read_settings(path)
     assert str(raised.value).startswith(f"{path}: unknown key '{key}'; ")
     if meant is None:
-        assert "known: calibration, detectors, plugins, policy, " in str(raised.value)
+        assert "known: budget, budget.day, budget.day.calls, " in str(raised.value)
     else:
         assert str(raised.value).endswith(f"did you mean '{meant}'?")
 

@@ -101,7 +101,7 @@ def test_a_mode_for_nobody_is_an_error_that_names_the_nearest(tmp_path: Path) ->
     ("text", "fault"),
     [
         ("[detectors.margn]", r"detectors: there is no detector 'margn'; did you mean 'margin'\?"),
-        ("[detectors.zzz]", "detectors: there is no detector 'zzz'; known: margin, shadow_memory"),
+        ("[detectors.zzz]", "detectors: there is no detector 'zzz'; known: behavior, margin, shadow_memory"),
         ("[detectors.margin]\nenabled = 'yes'", r"detectors\.margin\.enabled must be true or false, not 'yes'"),
         ("[detectors.margin]\nenabld = true", r"detectors\.margin takes no settings but 'enabled', not 'enabld'"),
         (

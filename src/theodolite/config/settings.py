@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import stat
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,19 +13,26 @@ from typing import get_type_hints
 import msgspec
 from msgspec import Struct
 
+from theodolite.config.models import ModelSettings, PanelSettings
 from theodolite.core.arguments import is_mapping
+from theodolite.core.budget import Budget
 from theodolite.core.errors import ConfigError
 from theodolite.core.intent import Effect
 from theodolite.core.policy import Mode
 from theodolite.core.redaction import Profile
 
-__all__ = ("FILE", "PolicySettings", "Settings", "StoreSettings", "explained", "nearest", "read_settings")
+__all__ = ("FILE", "PolicySettings", "Settings", "StoreSettings", "explained", "nearest", "read_named", "read_settings")
 
 FILE = "theodolite.toml"
 PAGE = "The keys and values are on the page docs/reference/configuration.md."
 
 # Tables whose keys the operator chooses, and what their values are.
-_OPEN_TABLES: tuple[tuple[str, type], ...] = (("policy.modes", Mode), ("tools", Effect), ("detectors", dict))
+_OPEN_TABLES: tuple[tuple[str, type], ...] = (
+    ("policy.modes", Mode),
+    ("tools", Effect),
+    ("detectors", dict),
+    ("models", ModelSettings),
+)
 
 
 class PolicySettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -61,7 +69,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The whole file. Paths in it are relative to the file.
 
     `detectors` has a table for each detector by name: `enabled`, and the detector's own settings. `tools` maps tool
-    names to their effect: read, write or unknown. `calibration` is the path of an artefact. `redactor` names the
+    names to their effect: read, write or unknown. `models` has a table for each model by name, `panel` says which role
+    each plays, `budget` how much may be asked of them. `calibration` is the path of an artefact. `redactor` names the
     redactor, `plugins = false` leaves out what other packages bring.
     """
 
@@ -69,6 +78,9 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     store: StoreSettings = StoreSettings()
     detectors: dict[str, dict[str, object]] = {}
     tools: dict[str, Effect] = {}
+    models: dict[str, ModelSettings] = {}
+    panel: PanelSettings = PanelSettings()
+    budget: Budget = Budget()
     calibration: str = ""
     redactor: str = "rules"
     plugins: bool = True
@@ -82,11 +94,11 @@ def read_settings(path: Path | None = None) -> Settings:
     """
     if path is None:
         path = Path(FILE)
-        if not path.is_file():
+        if not (path.is_symlink() or path.exists()):
             return Settings()
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
+        document = tomllib.loads(read_named(path).decode())
+    except UnicodeDecodeError as error:
         raise ConfigError(f"{path} cannot be read: {error}") from error
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{path} is not TOML: {error}") from error
@@ -102,6 +114,20 @@ def read_settings(path: Path | None = None) -> Settings:
         return msgspec.convert({**document, "folder": str(path.parent)}, Settings)
     except msgspec.ValidationError as error:
         raise ConfigError(f"{path}: {explained(str(error), _keys(Settings))}") from error
+
+
+def read_named(path: Path) -> bytes:
+    """Return what a file holds. Raises ConfigError for one that cannot be read, for a folder, and for a pipe.
+
+    A pipe is refused because reading one that nobody writes to would wait without end.
+    """
+    try:
+        mode = path.stat().st_mode
+        if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):
+            raise ConfigError(f"{path} is a pipe, and a file is needed: write what it gives to a file, and name that")
+        return path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error}") from error
 
 
 def _table(document: object, name: str) -> Mapping[object, object]:

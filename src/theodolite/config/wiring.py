@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar, cast
+from typing import TYPE_CHECKING, Self, TypeVar, cast
 
 import msgspec
 from msgspec import Struct
 
+from theodolite.config.models import players
 from theodolite.config.plugins import leave_out, plugins
 from theodolite.config.settings import Settings, explained, nearest, read_settings
 from theodolite.core.calibration import Calibration
@@ -23,6 +25,7 @@ from theodolite.core.reading import Failure
 from theodolite.core.redaction import CategoricalOnly, Profile, Redactor
 from theodolite.core.store import Store
 from theodolite.core.verifier import Verifier
+from theodolite.detectors.behavior.detector import BehaviorDetector
 from theodolite.detectors.trajectory.margin import MarginDetector
 from theodolite.detectors.trajectory.shadow_memory import ShadowMemoryDetector
 from theodolite.readers.jsonl import EventLines
@@ -32,6 +35,9 @@ from theodolite.redactors.rules import RuleRedactor
 from theodolite.runtime.answers import attempted
 from theodolite.runtime.monitor import Monitor
 from theodolite.runtime.recorder import Recorder
+
+if TYPE_CHECKING:
+    from theodolite.runtime.drive import Panel
 
 __all__ = ("Instrument", "load", "read_key", "wire")
 
@@ -43,9 +49,11 @@ _F = TypeVar("_F", bound=Callable[..., object])
 _T = TypeVar("_T")
 
 _DETECTORS: Mapping[str, Callable[..., AnyDetector]] = {
+    "behavior": BehaviorDetector,
     "margin": MarginDetector,
     "shadow_memory": ShadowMemoryDetector,
 }
+_ASKING = frozenset({"behavior"})
 _VERIFIERS: Mapping[str, Callable[[], Verifier]] = {}
 _REDACTORS: Mapping[str, Callable[..., Redactor]] = {"rules": RuleRedactor}
 
@@ -107,6 +115,9 @@ def wire(settings: Settings, *, store: Store | Path | None = None, calibration: 
         redactor=_redactor(settings),
         calibration=_calibration(fitted, settings, detectors, verifiers) if fitted else None,
         effects=settings.tools,
+        panel=_panel(settings, folder),
+        budget=settings.budget,
+        secret=hmac.digest(key, b"theodolite session secret 1", "sha256") if key else None,
         recorder=Recorder(folder / raw, key) if raw and key else None,
     )
     readers = _readers(settings, key)
@@ -115,6 +126,16 @@ def wire(settings: Settings, *, store: Store | Path | None = None, calibration: 
         return Instrument(settings, build(store=kept), readers, kept, key)
     opened = _store(settings, kept, key)
     return Instrument(settings, build(store=opened, closing=(opened.close,)), readers, opened, key)
+
+
+def _panel(settings: Settings, folder: Path) -> Panel | None:
+    models = players(settings.panel, settings.models, folder)
+    if not models:
+        return None
+    # The event loop takes some 80 ms to import: only those who ask models pay for it.
+    from theodolite.runtime.drive import Panel  # noqa: PLC0415
+
+    return Panel(models, timeout=settings.panel.timeout)
 
 
 def read_key(path: Path) -> bytes:
@@ -194,7 +215,9 @@ def _detectors(settings: Settings, offered: Mapping[str, Callable[..., AnyDetect
 
 
 def _enabled(name: str, settings: Settings) -> bool:
-    enabled = settings.detectors.get(name, {}).get("enabled", True)
+    # Who would have to ask models has nothing to do where none is named.
+    default = name not in _ASKING or bool(settings.panel.subject)
+    enabled = settings.detectors.get(name, {}).get("enabled", default)
     if not isinstance(enabled, bool):
         raise ConfigError(f"detectors.{name}.enabled must be true or false, not {enabled!r}")
     return enabled

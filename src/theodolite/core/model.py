@@ -38,7 +38,7 @@ class Model(Protocol):
 class Releasing(Protocol):
     """A model that holds something for the event loop that it is asked in, such as open connections."""
 
-    async def release(self) -> None:
+    def release(self) -> Awaitable[None]:
         """Give back what is held for the running event loop. A later `ask` may take it anew. Does not raise."""
         ...
 

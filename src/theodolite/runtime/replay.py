@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator
+from concurrent.futures import Future
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,6 +18,9 @@ from theodolite.core.reader import Recorded, Unreadable
 from theodolite.core.reading import Reading
 from theodolite.core.redaction import Scrubber
 from theodolite.runtime.monitor import Monitor
+
+if TYPE_CHECKING:
+    from theodolite.runtime.prober import Prober
 
 __all__ = ("CallRow", "Sighting", "Step", "goes_on", "replay")
 
@@ -68,6 +74,7 @@ class _Under:
         self.decisions: list[Decision] = []
         self.steps: list[Step] = []
         self.unreadable: list[Unreadable] = []
+        self.answers: Future[tuple[Decision, ...]] | None = None
         self.ended = False
 
     def take(self, event: AnyEvent) -> None:
@@ -88,7 +95,17 @@ class _Under:
     def _shown(self, tool: str) -> str:
         return Scrubber(self.monitor.fleet.redactor, (), ()).quote(tool)[:TOOL_NAME]
 
+    def probe(self, prober: Prober) -> None:
+        """Have the session probed, unless it is known already why it cannot be."""
+        decision = self.session.request_probe(prober.reason)
+        if decision.signals:
+            self.decisions.append(decision)
+        if decision.open:
+            self.answers = prober.probe(self.session)
+
     def end(self) -> Sighting:
+        if self.answers is not None:
+            self.decisions.extend(self.answers.result())
         self.decisions.extend(self.session.close())
         self.monitor.forget(self.session.id)
         coverage = replace(self.session.coverage(), unreadable=len(self.unreadable))
@@ -134,18 +151,42 @@ def goes_on(ended: str | None, item: Recorded) -> bool:
     return isinstance(item, SessionEnded) or (isinstance(item, OwnEvent) and item.seq != 0)  # 0: it was opened anew
 
 
-def replay(recorded: Iterable[Recorded], monitor: Monitor) -> Iterator[Sighting | Unreadable]:
+def replay(
+    recorded: Iterable[Recorded], monitor: Monitor, prober: Prober | None = None
+) -> Iterator[Sighting | Unreadable]:
     """Yield what each recorded session came to, in the order in which they end, and what belongs to no session.
 
-    A session is over with SessionEnded and the own events that follow at once. Holds the sessions that are not over
-    and, of each, the calls and the decisions on which somebody spoke. Raises StoreError where the end of a session
-    cannot be kept.
+    A session is over with SessionEnded and the own events that follow at once. With a `prober` each is then probed,
+    several at a time. Holds the sessions that are not over and, of each, the calls and the decisions on which somebody
+    spoke. Raises StoreError where the end of a session cannot be kept.
     """
+    probed: deque[_Under | Unreadable] = deque()
+    ahead = 0 if prober is None else prober.ahead
+    for item in _over(recorded, monitor):
+        if isinstance(item, str):  # an id is used again: what it stood for before comes to its end first
+            while any(isinstance(one, _Under) and one.session.id == item for one in probed):
+                yield _told(probed.popleft())
+            continue
+        if prober is not None and isinstance(item, _Under):
+            item.probe(prober)
+        probed.append(item)
+        if len(probed) > ahead:
+            yield _told(probed.popleft())
+    while probed:
+        yield _told(probed.popleft())
+
+
+def _told(item: _Under | Unreadable) -> Sighting | Unreadable:
+    return item if isinstance(item, Unreadable) else item.end()
+
+
+def _over(recorded: Iterable[Recorded], monitor: Monitor) -> Iterator[_Under | Unreadable | str]:
+    """Yield the sessions as they are over, what belongs to none, and the id of each one before it is opened."""
     under: dict[str, _Under] = {}
     ended: str | None = None
     for item in recorded:
         if ended is not None and not goes_on(ended, item):
-            yield under.pop(ended).end()
+            yield under.pop(ended)
             ended = None
         if isinstance(item, Unreadable):
             known = under.get(item.session)
@@ -156,6 +197,7 @@ def replay(recorded: Iterable[Recorded], monitor: Monitor) -> Iterator[Sighting 
             continue
         current = under.get(item.session)
         if current is None:
+            yield item.session
             try:
                 current = under[item.session] = _Under(monitor, item)
             except ConfigError as error:  # a recording may hold what no host would send: it stops nobody else's
@@ -165,4 +207,4 @@ def replay(recorded: Iterable[Recorded], monitor: Monitor) -> Iterator[Sighting 
         if isinstance(item, SessionEnded):
             ended = item.session
     for left in sorted(under, key=lambda session: session != ended):
-        yield under[left].end()
+        yield under[left]
