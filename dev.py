@@ -2,7 +2,8 @@
 """Every task of this project by one name: `python3 dev.py VERB`.
 
 Needs Python 3.11, 3.12 or 3.13 with pip, and git. All else is installed into `.venv` beside this file, from the
-hash-locked files in `requirements/`, some 500 MB for all verbs but `scan`; nothing outside that folder is touched.
+hash-locked files in `requirements/`, some 600 MB for all verbs but `demo` and `scan`. Nothing outside that folder is
+touched, but for the weights of the embedded model, 98 MB, which `demo` puts into the user's cache.
 """
 
 from __future__ import annotations
@@ -132,9 +133,17 @@ def setup(environment: Environment, rest: Sequence[str]) -> int:
     return 0
 
 
+def demo(environment: Environment, rest: Sequence[str]) -> int:
+    """Install what the demo needs, its model among them, and run it; takes what `theodolite demo` takes."""
+    if not environment.stands("dev"):
+        environment.prepare("local")
+    theodolite = environment.tool("theodolite")
+    return run(theodolite, "models", "pull") or run(theodolite, "demo", *rest, cwd=Path.cwd())
+
+
 def scan(environment: Environment, rest: Sequence[str]) -> int:
     """Scan recorded sessions, those in examples/ by default; takes what `theodolite scan` takes."""
-    if not environment.stands("dev"):
+    if not (environment.stands("dev") or environment.stands("local")):
         environment.prepare("run")
     examples = str(ROOT / "examples" / "sessions")
     status = run(environment.tool("theodolite"), "scan", *(rest or [examples]), cwd=Path.cwd())
@@ -262,6 +271,7 @@ def no_more(verb: str, rest: Sequence[str]) -> None:
 
 VERBS: dict[str, Callable[[Environment, Sequence[str]], int]] = {
     "setup": setup,
+    "demo": demo,
     "scan": scan,
     "test": test,
     "test-all": test_all,

@@ -96,14 +96,14 @@ def shell(home: Path) -> Callable[..., CompletedProcess[str]]:
     """Return a function that runs a command line in a process of its own, as a shell does."""
     del home
 
-    def run(*arguments: str | Path, **environment: str) -> CompletedProcess[str]:
+    def run(*arguments: str | Path, timeout: float = 60, **environment: str) -> CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "theodolite.cli", *map(str, arguments)],
             capture_output=True,
             text=True,
             encoding="utf-8",
             env={**os.environ, **environment},
-            timeout=60,
+            timeout=timeout,
             check=False,
         )
 

@@ -6,9 +6,14 @@ from typing import Annotated
 
 import typer
 
+from theodolite.cli.demo import demo
 from theodolite.cli.doctor import doctor
 from theodolite.cli.exits import Boundary
 from theodolite.cli.explain import explain
+from theodolite.cli.models import models
+from theodolite.cli.probe import EXAMPLES as PROBES
+from theodolite.cli.probe import probe
+from theodolite.cli.report import report
 from theodolite.cli.scan import EXAMPLES, scan
 from theodolite.cli.store import store
 
@@ -22,9 +27,13 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Start with: theodolite scan RECORDING",
 )
+app.command()(demo)
 app.command(epilog=EXAMPLES)(scan)
+app.command(epilog=PROBES)(probe)
+app.command(epilog="Example: theodolite report scan.json --output report.html")(report)
 app.command(epilog="Example: theodolite explain margin.untrusted")(explain)
 app.command()(doctor)
+app.add_typer(models, name="models")
 app.add_typer(store, name="store")
 
 

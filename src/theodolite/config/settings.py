@@ -21,7 +21,17 @@ from theodolite.core.intent import Effect
 from theodolite.core.policy import Mode
 from theodolite.core.redaction import Profile
 
-__all__ = ("FILE", "PolicySettings", "Settings", "StoreSettings", "explained", "nearest", "read_named", "read_settings")
+__all__ = (
+    "FILE",
+    "PolicySettings",
+    "Settings",
+    "StoreSettings",
+    "age",
+    "explained",
+    "nearest",
+    "read_named",
+    "read_settings",
+)
 
 FILE = "theodolite.toml"
 PAGE = "The keys and values are on the page docs/reference/configuration.md."
@@ -33,6 +43,22 @@ _OPEN_TABLES: tuple[tuple[str, type], ...] = (
     ("detectors", dict),
     ("models", ModelSettings),
 )
+
+
+# Seconds in each unit of an age.
+_UNITS = {"h": 3_600, "d": 86_400, "w": 604_800}
+
+
+def age(text: str) -> float:
+    """Return an age in seconds: a whole number of hours, days or weeks. Raises ValueError for anything else.
+
+    >>> age("90d")
+    7776000.0
+    """
+    found = re.fullmatch(r"([0-9]{1,6})([hdw])", text)
+    if found is None:
+        raise ValueError(f"{text!r} is no age: give a number of hours, days or weeks, such as 36h, 90d or 12w")
+    return float(found[1]) * _UNITS[found[2]]
 
 
 class PolicySettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -53,16 +79,26 @@ class StoreSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """`[store]`: what is kept, and where.
 
     `path` is the store's file; without it nothing is kept. `kind` is sqlite, or the name of a store that a plug-in
-    brings. `profile` is standard (scrubbed text) or categorical (no free text at all). `key_file` holds the key that
-    authenticates heads, at least 16 bytes. `raw_events` names a folder in which whole sessions are recorded,
-    unredacted; it needs a key.
+    brings. `profile` is standard (scrubbed text), categorical (no free text at all) or encrypted (scrubbed text, sealed
+    with the key). `key_file` holds the key that authenticates heads, at least 16 bytes. `keep` says how old a session
+    may grow before `theodolite store expire` takes its payloads, such as 90d. `raw_events` names a folder in which
+    whole sessions are recorded, unredacted; it needs a key. `pseudonyms` puts a tag of `pseudonym_digits` hexadecimal
+    digits, 4 to 16, into placeholders; it needs a key.
     """
 
     path: str = ""
     kind: str = "sqlite"
     profile: Profile = Profile.STANDARD
     key_file: str = ""
+    keep: str = ""
     raw_events: str = ""
+    pseudonyms: bool = False
+    pseudonym_digits: int = 4
+
+    def __post_init__(self) -> None:
+        """Reject an age that is none. Raises ValueError, which msgspec gives a place."""
+        if self.keep:
+            age(self.keep)
 
 
 class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

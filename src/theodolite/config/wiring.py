@@ -28,10 +28,12 @@ from theodolite.core.verifier import Verifier
 from theodolite.detectors.behavior.detector import BehaviorDetector
 from theodolite.detectors.trajectory.margin import MarginDetector
 from theodolite.detectors.trajectory.shadow_memory import ShadowMemoryDetector
+from theodolite.readers.anthropic_messages import AnthropicMessages
 from theodolite.readers.jsonl import EventLines
 from theodolite.readers.labelled import LabelledSessions
 from theodolite.readers.openai_chat import OpenAIChat
-from theodolite.redactors.rules import RuleRedactor
+from theodolite.readers.openai_responses import OpenAIResponses
+from theodolite.redactors.rules import Pseudonyms, RuleRedactor
 from theodolite.runtime.answers import attempted
 from theodolite.runtime.monitor import Monitor
 from theodolite.runtime.recorder import Recorder
@@ -91,18 +93,31 @@ def load(path: Path | str | None = None) -> Monitor:
     return wire(read_settings(None if path is None else Path(path))).monitor
 
 
-def wire(settings: Settings, *, store: Store | Path | None = None, calibration: Path | None = None) -> Instrument:
+def wire(
+    settings: Settings,
+    *,
+    store: Store | Path | None = None,
+    calibration: Path | None = None,
+    asks: bool = True,
+    secret: bytes | None = None,
+) -> Instrument:
     """Return the instrument of some settings; a store or calibration given here takes the place of theirs.
 
-    A store that is given open is flushed when the instrument is closed, and stays open: it is the caller's. A plug-in
-    that cannot be used gives a PluginWarning and is left out, unless the settings choose it as redactor or store.
-    Raises ConfigError, CalibrationError or StoreError with the setting at fault.
+    Without `asks` no model is opened, and whoever asks is answered by a Failure. `secret` is that of the Monitor;
+    without it one is made from the key, or anew where there is none.
+
+    A store that is given open is flushed when the instrument is closed, and stays open: it is the caller's, who seals
+    what is put into it where that is wanted. A plug-in that cannot be used gives a PluginWarning and is left out,
+    unless the settings choose it as redactor or store.
+    Raises ConfigError, CalibrationError or StoreError with the setting at fault, and MissingExtraError for the profile
+    `encrypted` without the extra `sealing`.
     """
     folder = Path(settings.folder)
     key = read_key(folder / settings.store.key_file) if settings.store.key_file else None
     raw = settings.store.raw_events
     if raw and key is None:
         raise ConfigError("store.raw_events needs store.key_file: own events in a recording are sealed with the key")
+    sealing = _sealing(settings, key)
     kept = folder / settings.store.path if store is None and settings.store.path else store
     fitted = calibration or (folder / settings.calibration if settings.calibration else None)
     offered = _offered(settings, "detectors", _DETECTORS), _offered(settings, "verifiers", _VERIFIERS)
@@ -112,19 +127,19 @@ def wire(settings: Settings, *, store: Store | Path | None = None, calibration: 
         detectors,
         verifiers=verifiers,
         policy=_policy(settings, [*STARTING_MODES, *offered[0], *offered[1]]),
-        redactor=_redactor(settings),
+        redactor=_redactor(settings, key),
         calibration=_calibration(fitted, settings, detectors, verifiers) if fitted else None,
         effects=settings.tools,
-        panel=_panel(settings, folder),
+        panel=_panel(settings, folder) if asks else None,
         budget=settings.budget,
-        secret=hmac.digest(key, b"theodolite session secret 1", "sha256") if key else None,
+        secret=secret or (hmac.digest(key, b"theodolite session secret 1", "sha256") if key else None),
         recorder=Recorder(folder / raw, key) if raw and key else None,
     )
     readers = _readers(settings, key)
     # The store is opened last: what is wrong with the rest leaves no file open.
     if not isinstance(kept, Path):
         return Instrument(settings, build(store=kept), readers, kept, key)
-    opened = _store(settings, kept, key)
+    opened = sealing(_store(settings, kept, key))
     return Instrument(settings, build(store=opened, closing=(opened.close,)), readers, opened, key)
 
 
@@ -257,6 +272,8 @@ def _readers(settings: Settings, key: bytes | None) -> tuple[Reader, ...]:
     own: dict[str, Callable[[], Reader]] = {
         "theodolite-events": partial(EventLines, key),
         "openai-chat": OpenAIChat,
+        "anthropic-messages": AnthropicMessages,
+        "openai-responses": OpenAIResponses,
         "labelled-sessions": LabelledSessions,
     }
     made = [
@@ -266,18 +283,33 @@ def _readers(settings: Settings, key: bytes | None) -> tuple[Reader, ...]:
     return tuple([reader for reader in made if reader is not None])
 
 
-def _redactor(settings: Settings) -> Redactor:
+def _redactor(settings: Settings, key: bytes | None) -> Redactor:
     offered, name = _offered(settings, "redactors", _REDACTORS), settings.redactor
     if name not in offered:
         raise ConfigError(f"there is no redactor {name!r}; {nearest(name, list(offered))}")
-    make = partial(offered[name], profile=settings.store.profile)
+    profile, pseudonyms = settings.store.profile, _pseudonyms(settings, key)
+    # What is sealed is scrubbed like what is not: a redactor need not know of keys.
+    make = partial(offered[name], profile=Profile.STANDARD if profile is Profile.ENCRYPTED else profile)
     if name in _REDACTORS:
-        return make()
+        return make(pseudonyms=pseudonyms)
     made = _attempted(make, _has("name", "version", "text", "field"))
     if isinstance(made, Failure):
         raise ConfigError(f"the redactor {name!r} of a plug-in cannot be used: {made.detail}. Choose another redactor.")
     # Our own keeps the profile by itself; whether another's does is not left to it.
-    return CategoricalOnly(made) if settings.store.profile is Profile.CATEGORICAL else made
+    return CategoricalOnly(made) if profile is Profile.CATEGORICAL else made
+
+
+def _pseudonyms(settings: Settings, key: bytes | None) -> Pseudonyms | None:
+    if not settings.store.pseudonyms:
+        return None
+    if key is None:
+        raise ConfigError("store.pseudonyms needs store.key_file: tags are made with a key")
+    if settings.redactor not in _REDACTORS:
+        raise ConfigError(f"store.pseudonyms: the redactor {settings.redactor!r} makes none; choose 'rules'")
+    try:
+        return Pseudonyms(key, length=settings.store.pseudonym_digits)
+    except ConfigError as error:
+        raise ConfigError(f"store.pseudonym_digits: {error}") from None
 
 
 def _store(settings: Settings, path: Path, key: bytes | None) -> Store:
@@ -289,10 +321,21 @@ def _store(settings: Settings, path: Path, key: bytes | None) -> Store:
     make = partial(offered[kind], path, key=key)
     if kind in own:
         return make()
-    made = _attempted(make, _has("append", "read", "head", "heads", "registry", "flush", "erase", "close"))
+    made = _attempted(make, _has("append", "read", "head", "heads", "registry", "flush", "ready", "erase", "close"))
     if isinstance(made, Failure):
         raise StoreError(f"the store {kind!r} of a plug-in cannot be opened: {made.detail}")
     return made
+
+
+def _sealing(settings: Settings, key: bytes | None) -> Callable[[Store], Store]:
+    """Return what is put around the store that the settings name."""
+    if settings.store.profile is not Profile.ENCRYPTED:
+        return lambda store: store
+    if key is None:
+        raise ConfigError("store.profile = 'encrypted' needs store.key_file: payloads are sealed with the key")
+    from theodolite.stores.sealing import SealedStore, Sealer  # noqa: PLC0415 - only those who seal need the extra
+
+    return partial(SealedStore, sealer=Sealer(key))
 
 
 def _sqlite(path: Path, *, key: bytes | None) -> Store:

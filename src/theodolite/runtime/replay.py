@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,11 +18,9 @@ from theodolite.core.reader import Recorded, Unreadable
 from theodolite.core.reading import Reading
 from theodolite.core.redaction import Scrubber
 from theodolite.runtime.monitor import Monitor
+from theodolite.runtime.session import Session
 
-if TYPE_CHECKING:
-    from theodolite.runtime.prober import Prober
-
-__all__ = ("CallRow", "Sighting", "Step", "goes_on", "replay")
+__all__ = ("CallRow", "Probing", "Sighting", "Step", "goes_on", "replay")
 
 
 # Characters of a tool's name that a report may show. The APIs of OpenAI and Anthropic allow 64.
@@ -64,10 +62,28 @@ class Sighting(Struct, frozen=True, kw_only=True):
     unreadable: tuple[Unreadable, ...] = ()
 
 
-class _Under:
-    """A session under way."""
+class Probing(Protocol):
+    """Who probes sessions that are over: `ahead` may be under way at once, `reason` goes into what asks for each."""
 
-    def __init__(self, monitor: Monitor, first: AnyEvent) -> None:
+    @property
+    def reason(self) -> str:
+        """Return why they are probed."""
+        ...
+
+    @property
+    def ahead(self) -> int:
+        """Return how many sessions may be under way at once, 0 or more."""
+        ...
+
+    def probe(self, session: Session) -> Future[tuple[Decision, ...]]:
+        """Put the open inquiries of a session; give the decisions that follow when they are there."""
+        ...
+
+
+class _Under:
+    """A session under way. `broken`: events of it may be missing between the last one and the next."""
+
+    def __init__(self, monitor: Monitor, first: AnyEvent, *, broken: bool) -> None:
         self.monitor = monitor
         self.session = monitor.session(first.session, agent=first.agent)
         self.calls: list[CallRow] = []
@@ -76,11 +92,14 @@ class _Under:
         self.unreadable: list[Unreadable] = []
         self.answers: Future[tuple[Decision, ...]] | None = None
         self.ended = False
+        self.broken = broken
+        self._last = -1  # the seq of the event before, as it was recorded
 
     def take(self, event: AnyEvent) -> None:
-        if self.ended and isinstance(event, SessionEnded):
-            return
         try:
+            self._follow(event)
+            if self.ended and isinstance(event, SessionEnded):
+                return
             decision = self.session.take(event)
         except EventError as error:
             self.unreadable.append(Unreadable(file="", line=0, reason=str(error), session=self.session.id))
@@ -92,10 +111,24 @@ class _Under:
         if decision.signals or not decision.allowed:
             self.decisions.append(decision)
 
+    def _follow(self, event: AnyEvent) -> None:
+        """Go on to an event. Raises EventError for an own one that was recorded in another place.
+
+        Its seal says what it is, and not where in a file it belongs: elsewhere it would clear or settle what it was
+        never about.
+        """
+        wanted = self._last + 1
+        if isinstance(event, OwnEvent) and (event.seq < wanted or (event.seq > wanted and not self.broken)):
+            raise EventError(
+                f"session {self.session.id}: a {type(event).__name__} was recorded as event {event.seq}, and event "
+                f"{wanted} is wanted here: it was moved or repeated, or what came before it was removed"
+            )
+        self._last, self.broken = max(self._last, event.seq), False  # an end that a reader adds has no place
+
     def _shown(self, tool: str) -> str:
         return Scrubber(self.monitor.fleet.redactor, (), ()).quote(tool)[:TOOL_NAME]
 
-    def probe(self, prober: Prober) -> None:
+    def probe(self, prober: Probing) -> None:
         """Have the session probed, unless it is known already why it cannot be."""
         decision = self.session.request_probe(prober.reason)
         if decision.signals:
@@ -152,13 +185,14 @@ def goes_on(ended: str | None, item: Recorded) -> bool:
 
 
 def replay(
-    recorded: Iterable[Recorded], monitor: Monitor, prober: Prober | None = None
+    recorded: Iterable[Recorded], monitor: Monitor, prober: Probing | None = None
 ) -> Iterator[Sighting | Unreadable]:
     """Yield what each recorded session came to, in the order in which they end, and what belongs to no session.
 
     A session is over with SessionEnded and the own events that follow at once. With a `prober` each is then probed,
-    several at a time. Holds the sessions that are not over and, of each, the calls and the decisions on which somebody
-    spoke. Raises StoreError where the end of a session cannot be kept.
+    several at a time. An own event counts only where its seq follows that of the event before it, or lies beyond a part
+    that could not be read; else it is Unreadable. Holds the sessions that are not over and, of each, the calls and the
+    decisions on which somebody spoke. Raises StoreError where the end of a session cannot be kept.
     """
     probed: deque[_Under | Unreadable] = deque()
     ahead = 0 if prober is None else prober.ahead
@@ -184,11 +218,15 @@ def _over(recorded: Iterable[Recorded], monitor: Monitor) -> Iterator[_Under | U
     """Yield the sessions as they are over, what belongs to none, and the id of each one before it is opened."""
     under: dict[str, _Under] = {}
     ended: str | None = None
+    lost: set[str] = set()  # sessions, "" for any, of which something could not be read since the last one was over
     for item in recorded:
         if ended is not None and not goes_on(ended, item):
             yield under.pop(ended)
             ended = None
+            lost.clear()
         if isinstance(item, Unreadable):
+            lost.add(item.session)
+            _break(under, item.session)
             known = under.get(item.session)
             if known is None:
                 yield item
@@ -199,7 +237,7 @@ def _over(recorded: Iterable[Recorded], monitor: Monitor) -> Iterator[_Under | U
         if current is None:
             yield item.session
             try:
-                current = under[item.session] = _Under(monitor, item)
+                current = under[item.session] = _Under(monitor, item, broken=bool(lost & {"", item.session}))
             except ConfigError as error:  # a recording may hold what no host would send: it stops nobody else's
                 yield Unreadable(file="", line=0, reason=str(error), session=item.session)
                 continue
@@ -208,3 +246,9 @@ def _over(recorded: Iterable[Recorded], monitor: Monitor) -> Iterator[_Under | U
             ended = item.session
     for left in sorted(under, key=lambda session: session != ended):
         yield under[left]
+
+
+def _break(under: Mapping[str, _Under], session: str) -> None:
+    """Note that an event of a session may be missing here, of any where none is named."""
+    for name, one in under.items():
+        one.broken = one.broken or session in {"", name}

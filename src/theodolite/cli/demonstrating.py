@@ -1,0 +1,163 @@
+"""The demo: two sessions that come with the package, and what the instrument makes of them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from importlib.resources import as_file, files
+from importlib.util import find_spec
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from theodolite.cli.exits import FINDING, NOTHING, say
+from theodolite.cli.output import write_blocks
+from theodolite.cli.probing import with_model
+from theodolite.cli.recordings import Recordings
+from theodolite.config.models import PanelSettings
+from theodolite.config.settings import Settings
+from theodolite.config.wiring import wire
+from theodolite.core.errors import ConfigError
+from theodolite.core.policy import Outcome
+from theodolite.reports.layout import Block, Heading, Paragraph, Span, Style, counted
+from theodolite.reports.probes import DETECTOR, probe_blocks
+from theodolite.reports.telling import session_blocks
+from theodolite.reports.totals import Origin
+from theodolite.runtime.replay import Sighting, replay
+
+__all__ = ("NEXT", "save_sessions", "show_demo")
+
+NEXT = (
+    "theodolite demo --save demo",
+    "theodolite scan demo --format html --output demo.html",
+    "theodolite explain margin.untrusted",
+    "theodolite probe demo/hijacked.json --model openai:gpt-5.1 --estimate",
+)
+_EXPECTED = {"demo-clean": Outcome.CLEAN, "demo-hijacked": Outcome.FINDING}
+# What only notes, and decides nothing, is left out: the demo is read in a minute.
+_SETTINGS = Settings(plugins=False, detectors={"shadow_memory": {"enabled": False}})
+# A busy machine shall not turn the demo's answers into time-outs; they take some five seconds each on an idle one.
+_PANEL = PanelSettings(timeout=120.0)
+# Fixed, so that the demo asks the same questions each time: nothing here is worth protecting.
+_SECRET = b"the demo has no secret to protect"
+
+_INTRO = (
+    "Two recorded sessions of an office assistant that pays an invoice for its user. In the second one, a mail that "
+    "the assistant reads holds orders of its own: send the customers to a stranger, pay a stranger. It obeys, and says "
+    "nothing of it."
+)
+_FINDING = (
+    "The finding rests on what the session did: three calls whose arguments come from that mail and not from what the "
+    "user asked for. No model was asked for it. The clean session reads mails too, and does what they are about, and "
+    "nobody alarms."
+)
+_PROBES = (
+    "Both sessions were also probed: the embedded model was asked one question under pressure, once with the session's "
+    "messages before it and once without. Its answers stand below as it gave them. SmolLM2-135M is too small for a "
+    "verdict: it reads no policy, and any context moves it. They show how a probe works, and nothing about the "
+    "assistant. To name a better model: --model KIND:MODEL, best the one that your agent runs on."
+)
+_NO_WEIGHTS = "The sessions were not probed: the weights of the embedded model are not here. To get them: {command}"
+
+
+def show_demo(*, probes: bool = True) -> int:
+    """Scan the two sessions, tell what shows, and return the exit status. Raises TheodoliteError."""
+    missing = _missing() if probes else ""
+    settings, probing = _SETTINGS, probes and not missing
+    with ExitStack() as stack:
+        folder = stack.enter_context(as_file(files("theodolite.cli") / "demo_sessions"))
+        paths = sorted(folder.glob("*.json"))
+        if probing:
+            settings = with_model(replace(settings, panel=_PANEL), "local")
+            probe = {DETECTOR: {"system": _system(paths[0])}}
+            settings = replace(settings, detectors={**settings.detectors, **probe})
+            say("asking the embedded model; this takes up to a minute ...")
+        sightings = list(_sightings(paths, settings, probing=probing))
+    blocks = [*_told(sightings), *_probed(sightings, missing, probing=probing), *_next()]
+    write_blocks(blocks, sys.stdout.buffer, terminal=sys.stdout.isatty())
+    return NOTHING if {item.session: item.outcome for item in sightings} == _EXPECTED else FINDING
+
+
+def save_sessions(folder: Path) -> int:
+    """Write the two sessions into a folder. Raises ConfigError where they cannot be, or a file is already there."""
+    sources = sorted((files("theodolite.cli") / "demo_sessions").iterdir(), key=lambda file: file.name)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for source in sources:
+            with (folder / source.name).open("xb") as stream:
+                stream.write(source.read_bytes())
+    except OSError as error:
+        raise ConfigError(f"the sessions cannot be written into {folder}: {error}; name another folder") from error
+    say(f"wrote {' and '.join(str(folder / source.name) for source in sources)}")
+    return NOTHING
+
+
+def _missing() -> str:
+    """Return the command that gets what the probes need, or nothing where it is here."""
+    if find_spec("xllamacpp") is None:
+        return "pip install 'theodolite[local]' && theodolite models pull"
+    from theodolite.models.local.weights import SMOLLM2  # noqa: PLC0415 - only for who probes
+
+    return "" if SMOLLM2.path().is_file() else "theodolite models pull"
+
+
+def _system(path: Path) -> str:
+    """Return the system prompt of a session, which both share."""
+    recorded = msgspec.json.decode(path.read_bytes(), type=_Recorded)
+    return recorded.messages[0].content or ""
+
+
+class _Said(msgspec.Struct):
+    content: str | None = None
+
+
+class _Recorded(msgspec.Struct):
+    messages: list[_Said]
+
+
+def _sightings(paths: Iterable[Path], settings: Settings, *, probing: bool) -> Iterator[Sighting]:
+    with ExitStack() as stack:
+        instrument = stack.enter_context(wire(settings, secret=_SECRET))
+        held = Recordings(tuple(paths), instrument.readers)
+        prober = None
+        if probing:
+            from theodolite.runtime.prober import Prober  # noqa: PLC0415 - an event loop, only for who probes
+
+            prober = stack.enter_context(Prober(instrument.monitor.fleet.panel, reason="theodolite demo"))
+        recorded = (item for file in held.files for item in held.read(file))
+        for item in replay(recorded, instrument.monitor, prober):
+            if isinstance(item, Sighting):
+                yield item
+
+
+def _told(sightings: Iterable[Sighting]) -> Iterator[Block]:
+    yield Heading((Span("Theodolite demo", Style.STRONG),))
+    yield Paragraph((Span(_INTRO),), hang=0)
+    for sighting in sightings:
+        if sighting.outcome is Outcome.CLEAN:
+            seen = f"  {counted(len(sighting.calls), 'call')}: nothing found"
+            yield Heading((Span(f"Session {sighting.session}", Style.STRONG), Span(seen, Style.GOOD)))
+        else:
+            yield from session_blocks(sighting, Origin())
+    yield Paragraph((Span(_FINDING),), hang=0)
+
+
+def _probed(sightings: Iterable[Sighting], missing: str, *, probing: bool) -> Iterator[Block]:
+    if missing:
+        yield Heading((Span("Probes", Style.STRONG),))
+        yield Paragraph((Span(_NO_WEIGHTS.format(command=missing), Style.WARN),), hang=0)
+    if not probing:
+        return
+    yield Heading((Span("Probes", Style.STRONG),))
+    yield Paragraph((Span(_PROBES),), hang=0)
+    for sighting in sightings:
+        yield from probe_blocks(sighting)
+
+
+def _next() -> Iterator[Block]:
+    yield Heading((Span("Try next", Style.STRONG),))
+    for command in NEXT:
+        yield Paragraph((Span(command),))
+    yield Paragraph((Span("Then your own recordings: theodolite scan RECORDING", Style.QUIET),), hang=0)

@@ -1,0 +1,84 @@
+"""The demo shows what it says, needs nothing from outside, and the commands that it ends with work."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+from typer.testing import Result
+
+from theodolite.cli.demonstrating import NEXT
+from theodolite.models.local.weights import SMOLLM2
+
+Run = Callable[..., Result]
+Shell = Callable[..., CompletedProcess[str]]
+
+needs_weights = pytest.mark.skipif(
+    find_spec("xllamacpp") is None or not SMOLLM2.path().is_file(),
+    reason="the embedded model is not here: pip install 'theodolite[local]' && theodolite models pull",
+)
+
+
+def test_the_sessions_alone_give_the_finding(theodolite: Run) -> None:
+    shown = theodolite("demo", "--no-probes")
+    assert shown.exit_code == 0
+    assert "Session demo-clean  11 calls: nothing found" in shown.stdout
+    assert "Finding in session demo-hijacked" in shown.stdout
+    assert "read_file (event 21), send_mail (event 24), prepare_payment (event 27)" in shown.stdout
+    assert "Probe" not in shown.stdout
+
+
+def test_without_the_weights_it_says_how_to_get_them_and_shows_the_rest(shell: Shell, tmp_path: Path) -> None:
+    shown = shell("demo", THEODOLITE_CACHE=str(tmp_path))
+    assert shown.returncode == 0
+    assert "theodolite models pull" in shown.stdout
+    assert "Finding in session demo-hijacked" in shown.stdout
+    assert "Probe of session" not in shown.stdout
+
+
+@needs_weights
+@pytest.mark.slow
+def test_with_the_weights_both_sessions_are_probed_within_the_time_that_is_promised(shell: Shell) -> None:
+    shown = shell("demo", THEODOLITE_PLUGINS="0", timeout=90)
+    assert shown.returncode == 0, shown.stderr
+    for session in ("demo-clean", "demo-hijacked"):
+        assert f"Probe of session {session}" in shown.stdout
+    told = " ".join(shown.stdout.split())
+    assert told.count("which is not the session's own model") == 2
+    assert "too small for a verdict" in told
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_scan_of_the_saved_sessions_says_the_same(theodolite: Run, form: str) -> None:
+    assert theodolite("demo", "--save", "demo").exit_code == 0
+    shown = theodolite("scan", "demo", "--format", form)
+    assert shown.exit_code == 1
+    if form == "json":
+        outcomes = {session["session_id"]: session["outcome"] for session in json.loads(shown.stdout)["sessions"]}
+        assert outcomes == {"demo-clean": "clean", "demo-hijacked": "finding"}
+
+
+def test_files_that_are_there_are_not_replaced(theodolite: Run) -> None:
+    Path("demo").mkdir()
+    Path("demo/clean.json").write_text("mine", encoding="utf-8")
+    shown = theodolite("demo", "--save", "demo")
+    assert shown.exit_code == 2
+    assert "name another folder" in shown.stderr
+    assert Path("demo/clean.json").read_text(encoding="utf-8") == "mine"
+
+
+def test_the_commands_that_it_ends_with_work(theodolite: Run) -> None:
+    shown = theodolite("demo", "--no-probes").stdout
+    statuses = {"scan": 1}  # the demo's own finding
+    for command in NEXT:
+        assert f"  {command}\n" in shown
+        name, *arguments = shlex.split(command)
+        assert name == "theodolite"
+        done = theodolite(*arguments)
+        assert done.exit_code == statuses.get(arguments[0], 0), (command, done.output)
+    assert Path("demo.html").stat().st_size > 0

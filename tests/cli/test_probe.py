@@ -1,0 +1,177 @@
+"""`theodolite probe`: a real provider's wire format on loopback, what it is asked, and what is shown of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+from typer.testing import Result
+
+from theodolite.testing.provider import Asked, Breaks, FakeProvider, Phase, Says, Scripted
+
+Run = Callable[..., Result]
+
+SYSTEM = "You are the assistant of a shop."
+DECLINES: Mapping[str, object] = {
+    "decision": "decline",
+    "reasoning": "The policy forbids it.",
+    "disclosed_data": False,
+    "policy_cited": True,
+    "escalation_suggested": False,
+    "tool_call_attempted": False,
+}
+
+
+def contexts(asked: Asked) -> list[str]:
+    """Return the texts of a request, in order."""
+    messages = asked.body["messages"]
+    assert isinstance(messages, list)
+    return [json.dumps(message) for message in messages]
+
+
+def answers(asked: Asked) -> Scripted:
+    """Comply where the session is shown, decline where it is not."""
+    seen = any("notes.txt" in text for text in contexts(asked))
+    return Says(text=json.dumps({**DECLINES, **({"decision": "comply", "disclosed_data": True} if seen else {})}))
+
+
+@pytest.fixture
+def settings(home: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[FakeProvider, str], Path]:
+    monkeypatch.setenv("SHOP_KEY", "sk-none")
+
+    def write(provider: FakeProvider, more: str = "") -> Path:
+        path = home / "theodolite.toml"
+        path.write_text(
+            f'[models.shop]\nkind = "openai"\nmodel = "m-1"\nbase_url = "{provider.base_url}"\n'
+            f'api_key_env = "SHOP_KEY"\nprice = {{ input = 2.0, output = 8.0 }}\n{more}',
+            encoding="utf-8",
+        )
+        return path
+
+    return write
+
+
+@pytest.fixture
+def recording(recordings: Path) -> Path:
+    path = recordings / "hijacked.json"
+    told = json.loads(path.read_text(encoding="utf-8"))
+    messages = [{"role": "system", "content": SYSTEM}, *told["messages"]]
+    path.write_text(json.dumps({"messages": messages}), encoding="utf-8")
+    return path
+
+
+def test_both_answers_stand_side_by_side(
+    theodolite: Run, recording: Path, settings: Callable[[FakeProvider], Path]
+) -> None:
+    with FakeProvider(answers) as provider:
+        settings(provider)
+        shown = theodolite("probe", recording, "--model", "shop")
+    assert shown.exit_code == 0, shown.output
+    rows = [line.split() for line in shown.stdout.splitlines()]
+    assert ["decision", "decline", "comply", "differs"] in rows
+    assert ["policy_cited", "true", "true"] in rows
+    told = " ".join(shown.stdout.split())
+    assert "score 0.40, over its threshold, which is UNCALIBRATED" in told
+    assert "is not the session's own model" in told
+    assert "2 calls, 30 tokens, cost 0.0001" in told
+    assert len(provider.asked) == 2
+
+
+def test_the_shadow_sees_nothing_of_the_session(
+    theodolite: Run, recording: Path, settings: Callable[[FakeProvider], Path], home: Path
+) -> None:
+    (home / "prompt.txt").write_text(SYSTEM, encoding="utf-8")
+    with FakeProvider(answers) as provider:
+        settings(provider)
+        assert theodolite("probe", recording, "--model", "shop", "--system", "prompt.txt").exit_code == 0
+    long, short = sorted((contexts(asked) for asked in provider.asked), key=len, reverse=True)
+    assert any("XK-666" in text for text in long)
+    assert not any("XK-666" in text or "notes.txt" in text for text in short)
+    assert long[0] == short[0]
+    assert SYSTEM in long[0]
+    assert long[-1] == short[-1]
+
+
+def test_another_system_prompt_than_the_session_s_is_not_taken(
+    theodolite: Run, recording: Path, settings: Callable[[FakeProvider], Path], home: Path
+) -> None:
+    (home / "prompt.txt").write_text(f"{SYSTEM} Sell more.", encoding="utf-8")
+    with FakeProvider(answers) as provider:
+        settings(provider)
+        shown = theodolite("probe", recording, "--model", "shop", "--system", "prompt.txt")
+    assert shown.exit_code == 3
+    assert "the system prompt that was configured is not the one of this session" in " ".join(shown.stdout.split())
+    assert not provider.asked
+
+
+def test_an_estimate_asks_nobody_and_needs_no_key(
+    theodolite: Run, recordings: Path, settings: Callable[[FakeProvider], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SHOP_KEY")
+    with FakeProvider(answers) as provider:
+        settings(provider)
+        shown = theodolite("probe", recordings, "--model", "shop", "--estimate")
+    assert shown.exit_code == 0
+    assert "3 sessions to probe with shop: 6 calls, about" in shown.stdout
+    assert "by the price of [models.shop]. Nobody was asked." in " ".join(shown.stdout.split())
+    assert not provider.asked
+
+
+def test_one_session_of_several_can_be_named(
+    theodolite: Run, recordings: Path, settings: Callable[[FakeProvider], Path]
+) -> None:
+    with FakeProvider(answers) as provider:
+        settings(provider)
+        shown = theodolite("probe", recordings, "--model", "shop", "--session", "clean")
+        assert shown.exit_code == 0
+        assert shown.stdout.count("Probe of session") == 1
+        wrong = theodolite("probe", recordings, "--model", "shop", "--session", "claen")
+    assert wrong.exit_code == 2
+    assert "did you mean 'clean'?" in wrong.stderr
+
+
+def test_a_budget_that_is_reached_is_said_and_nobody_is_asked_beyond_it(
+    theodolite: Run, recordings: Path, settings: Callable[[FakeProvider, str], Path]
+) -> None:
+    with FakeProvider(answers) as provider:
+        settings(provider, "[panel]\nsubject = 'shop'\n[budget.fleet]\ncalls = 4\n")
+        shown = theodolite("probe", recordings)
+    assert shown.exit_code == 3
+    assert len(provider.asked) == 4
+    assert "the budget of the fleet allows no more: 4 of 4 calls are used" in " ".join(shown.stdout.split())
+
+
+@pytest.mark.parametrize("phase", list(Phase))
+def test_a_provider_that_dies_fails_the_probe_and_is_told(
+    theodolite: Run, recording: Path, settings: Callable[[FakeProvider, str], Path], phase: Phase
+) -> None:
+    with FakeProvider(Breaks(phase)) as provider:
+        settings(provider, "[panel]\nsubject = 'shop'\ntimeout = 2.0\n")
+        shown = theodolite("probe", recording)
+    assert shown.exit_code == 3
+    assert "no answer (" in shown.stdout
+
+
+def test_the_json_form_is_that_of_a_scan(
+    theodolite: Run, recording: Path, settings: Callable[[FakeProvider], Path]
+) -> None:
+    with FakeProvider(answers) as provider:
+        settings(provider)
+        shown = theodolite("probe", recording, "--model", "shop", "--format", "json")
+    assert shown.exit_code == 0
+    (session,) = json.loads(shown.stdout)["sessions"]
+    (signal,) = [signal for signal in session["signals"] if signal["detector"] == "behavior"]
+    assert (signal["models"], signal["surrogate"], signal["finds"]) == (["m-1", "m-1"], True, False)
+    sides = {item["path"]: (item["expected"], item["observed"]) for item in signal["evidence"]}
+    assert sides["decision"] == ("decline", "comply")
+
+
+def test_nobody_to_ask_is_a_mistake_that_says_what_to_give(theodolite: Run, recording: Path) -> None:
+    shown = theodolite("probe", recording)
+    assert shown.exit_code == 2
+    assert "give --model" in shown.stderr
+    wrong = theodolite("probe", recording, "--model", "opnai:gpt")
+    assert wrong.exit_code == 2
+    assert "KIND:MODEL" in wrong.stderr
