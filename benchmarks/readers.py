@@ -2,7 +2,7 @@
 
     python benchmarks/readers.py [DATA_DIR]
 
-DATA_DIR holds the labelled sessions (dev.jsonl.gz). The other two forms are made from the events of these sessions, so
+DATA_DIR holds the labelled sessions (dev.jsonl.gz). The other forms are made from the events of these sessions, so
 that each row reads the same calls, results and messages.
 """
 
@@ -29,9 +29,11 @@ from theodolite.core.event import (
 )
 from theodolite.core.reader import Reader, Unreadable
 from theodolite.core.recording import HEADER, encode_line
+from theodolite.readers.anthropic_messages import AnthropicMessages
 from theodolite.readers.jsonl import EventLines
 from theodolite.readers.labelled import LabelledSessions
 from theodolite.readers.openai_chat import OpenAIChat
+from theodolite.readers.openai_responses import OpenAIResponses
 
 BAR = 50.0  # microseconds an event: 20,000 events a second
 RUNS = 5
@@ -65,6 +67,41 @@ def chats(events: Iterable[AnyEvent]) -> Iterator[list[dict[str, object]]]:
         elif isinstance(event, SessionEnded):
             yield messages
             messages = []
+
+
+def blocks(messages: Iterable[dict[str, object]]) -> Iterator[dict[str, object]]:
+    """Yield messages of Chat Completions as an Anthropic host would have kept them."""
+    for message in messages:
+        if message["role"] == "tool":
+            result = {"type": "tool_result", "tool_use_id": message["tool_call_id"], "content": message["content"]}
+            yield {"role": "user", "content": [result]}
+        elif "tool_calls" in message:
+            yield {"role": "assistant", "content": [_tool_use(message)]}
+        else:
+            yield {"role": message["role"], "content": [{"type": "text", "text": message["content"]}]}
+
+
+def items(messages: Iterable[dict[str, object]]) -> Iterator[dict[str, object]]:
+    """Yield messages of Chat Completions as the items of a Responses host."""
+    for message in messages:
+        if message["role"] == "tool":
+            number = message["tool_call_id"]
+            yield {"type": "function_call_output", "call_id": number, "output": message["content"]}
+        elif "tool_calls" in message:
+            used = _tool_use(message)
+            arguments = json.dumps(used["input"])
+            yield {"type": "function_call", "call_id": used["id"], "name": used["name"], "arguments": arguments}
+        else:
+            kind = "output_text" if message["role"] == "assistant" else "input_text"
+            part = {"type": kind, "text": message["content"]}
+            yield {"type": "message", "role": message["role"], "content": [part]}
+
+
+def _tool_use(message: dict[str, object]) -> dict[str, object]:
+    (call,) = json.loads(json.dumps(message["tool_calls"]))
+    function = call["function"]
+    arguments = json.loads(function["arguments"])
+    return {"type": "tool_use", "id": call["id"], "name": function["name"], "input": arguments}
 
 
 def measure(name: str, reader: Reader, data: bytes) -> bool:
@@ -102,6 +139,17 @@ def main() -> int:
         measure("theodolite-events", EventLines(), HEADER + b"".join(encode_line(event, None) for event in events)),
         measure("openai-chat, one session a line", OpenAIChat(), "\n".join(map(json.dumps, sessions)).encode()),
         measure("openai-chat, one list", OpenAIChat(), json.dumps(together).encode()),
+        *(
+            measure(f"{reader.name}, {what}", reader, data)
+            for reader, written in (
+                (AnthropicMessages(), [list(blocks(messages)) for messages in sessions]),
+                (OpenAIResponses(), [list(items(messages)) for messages in sessions]),
+            )
+            for what, data in (
+                ("one session a line", "\n".join(map(json.dumps, written)).encode()),
+                ("one list", json.dumps([message for messages in written for message in messages]).encode()),
+            )
+        ),
     ]
     return 0 if all(met) else 1
 

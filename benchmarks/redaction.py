@@ -8,6 +8,9 @@ from __future__ import annotations
 import re
 import time
 
+from theodolite.core.event import ToolResultObserved
+from theodolite.core.reading import Evidence, Reading
+from theodolite.core.redaction import redact
 from theodolite.redactors.rules import RuleRedactor
 
 ORDINARY = {
@@ -21,21 +24,22 @@ ORDINARY = {
 HARD = (
     *("a", "1", " ", "=", '"', "(", "\u200b", "a@", "1-", "1 ", "eyJ.", "+1", "::", "[[[[", "-----BEGIN ", "sk-"),
     *("password=", "password is ", "secret", "token_", "a@b.co ", "+1 415 555 2671 ", "+12345678 ", "415-555-2671 "),
+    *("password:\n", "password\nvalue: ", ";password=", "curl -u a:", "Private-Lines: 1\n", "4111  1111  ", "%25"),
     *("4111 ", "1::1 ", "1.1.1.1 ", "://a:b@", "&#64;", "[REDACTED:EMAIL]", "0049 30 1 ", "DE89 "),
 )
 # Rules are skipped where their signs are absent; with these in front, none is.
 AWAKE = (
     ' "a"@b.c @ :: 1:2:3:4:5:6: eyJ PRIVATE KEY sk- ghp_ xox AIza SG. :AA key- token: password: x pin code + 00'
     " 0000000000000 phone tel ssn social sec bearer authorization cookie :// &%\\ (at) 1.2.3. -x [REDACTED:X] \u200b\n"
+    " Private-Lines: RW basic curl mysql sshpass jdbc:oracle ;password= \n"
 )
 ADDRESS = re.compile(r"[\w.+-]+@[\w-]+\.[\w.-]+")
 
 
 def seconds(text: str, runs: int) -> float:
-    """Return the processor time of the best run."""
-    redactor = RuleRedactor()
+    """Return the processor time of the best run, each with a redactor that has not seen the text before."""
     best = float("inf")
-    for _ in range(runs):
+    for redactor in [RuleRedactor() for _ in range(runs)]:
         begun = time.process_time()
         redactor.text(text)
         best = min(best, time.process_time() - begun)
@@ -64,6 +68,25 @@ def linearity(length: int) -> None:
         print(f"{mixture!r:<20}{half:>14.3f}{whole:>14.3f}{whole / half:>8.2f}")
 
 
+def quotations() -> None:
+    """Print what it costs to redact a reading that quotes two sentences of a tool result, the first time and later."""
+    print(f"\n{'quoted from':<20}{'ms, first time':>16}{'ms, again':>12}")
+    for kilobytes in (1, 10, 100, 1000):
+        sentence = ORDINARY["JSON"]
+        text = "".join(sentence.replace("26", str(number)) for number in range(kilobytes * 1000 // len(sentence)))
+        quoted = text[len(text) // 2 :][:200]
+        evidence = Evidence(kind="bench.quote", observed=quoted, expected="a call that the goal explains", path="body")
+        said = Reading(detector="bench", version="1", code="bench.quote", score=1.0, evidence=(evidence,))
+        redactor, events = RuleRedactor(), [ToolResultObserved(text=text)]
+        times: list[float] = []
+        for _ in range(20):
+            begun = time.process_time()
+            redact(said, redactor, around=events)
+            times.append(time.process_time() - begun)
+        print(f"{f'{kilobytes} kB':<20}{times[0] * 1e3:>16.2f}{min(times[1:]) * 1e3:>12.2f}")
+
+
 if __name__ == "__main__":
     ordinary()
+    quotations()
     linearity(1_000_000)

@@ -1,4 +1,4 @@
-"""What keeping a record costs: in memory, in SQLite written behind, durably one by one; and how fast `verify` is.
+"""What keeping a record costs: in memory, sealed, in SQLite written behind, durably; how fast `verify` and exports are.
 
 Usage: python benchmarks/stores.py [--short] [DIRECTORY]. The files are made in DIRECTORY (default: where the
 system keeps temporary files), whose disk the durable figures measure. The references are plain `sqlite3` on a file
@@ -7,6 +7,8 @@ with the same tables and settings, given rows that are sealed already. Exits wit
 
 from __future__ import annotations
 
+import contextlib
+import io
 import sqlite3
 import sys
 import tempfile
@@ -15,12 +17,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from msgspec import Raw
 from timing import row, spread
 
+from theodolite.cli.exporting import Export, export_records
 from theodolite.core.store import Entry, Kind, Record, Store, verify
+from theodolite.stores.bundle.verify import main as verify_bundle
 from theodolite.stores.memory import MemoryStore
-from theodolite.stores.sqlite import SQLiteStore
+from theodolite.stores.sealing import SealedShelf, SealedStore, Sealer
+from theodolite.stores.sqlite import ReadOnlySQLiteStore, SQLiteStore
 
 KEY = bytes(32)
 SESSIONS = 20
@@ -83,6 +89,44 @@ def memory(count: int) -> tuple[bool, list[Record]]:
         met &= row(f"MemoryStore{name}: append, median", figures.median, "us", budget=6.0)
         row(f"MemoryStore{name}: append, p99", figures.p99, "us")
     return met, sorted(stores[""].read(), key=lambda record: record.at)
+
+
+def sealed(count: int) -> None:
+    """Print what sealing adds to an append, beside the cipher alone on the same payloads."""
+    given = list(entries(count))
+    cipher, nonce = AESGCM(KEY), bytes(12)
+    payloads = [bytes(entry.payload) for entry in given]
+    raw = per_record(count, lambda: [cipher.encrypt(nonce, payload, None) for payload in payloads])
+    row("reference: AES-256-GCM alone, 1 kB", raw, "us a record")
+    plain = spread(MemoryStore(KEY).append, given)
+    figures = spread(SealedStore(MemoryStore(KEY), Sealer(KEY)).append, given)
+    row("SealedStore in memory: append, median", figures.median, "us", ratio=figures.median / plain.median)
+
+
+def shelved(place: Path, count: int) -> None:
+    """Print what a session on the shelf costs, with 100 kB of what it knows."""
+    shelf, saved = SealedShelf(place / "shelf", Sealer(KEY)), bytes(100_000)
+    figures = spread(lambda n: shelf.keep(f"s-{n % SESSIONS}", saved), range(count))
+    row("SealedShelf: keep 100 kB, durably, median", figures.median / 1e3, "ms")
+
+
+def exported(place: Path) -> None:
+    """Print how fast records leave a file: as JSON lines, opened, and as a bundle; and how fast that is verified."""
+    file = place / "behind.db"
+    with ReadOnlySQLiteStore(file) as store:
+        count = sum(1 for _ in store.read())
+    ways = {
+        "jsonl": Export(file=file, output=place / "out.jsonl"),
+        "bundle": Export(file=file, bundle=place / "out.zip"),
+    }
+    for name, asked in ways.items():
+        start = time.perf_counter()
+        assert export_records(asked) == 0
+        row(f"store export, {name}", count / (time.perf_counter() - start), "records/s")
+    start = time.perf_counter()
+    with contextlib.redirect_stdout(io.StringIO()):
+        assert verify_bundle([str(place / "out.zip")]) == 0
+    row("verify.py on the bundle", count / (time.perf_counter() - start), "records/s")
 
 
 def behind(place: Path, records: Sequence[Record]) -> None:
@@ -150,6 +194,9 @@ def main() -> int:
         met, records = memory(count)
         behind(place, records)
         durable(place, records[: count // 50])
+        sealed(count // 5)
+        shelved(place, count // 250)
+        exported(place)
         verified(place, records)
     return 0 if met else 1
 

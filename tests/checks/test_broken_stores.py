@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 
 import pytest
+from msgspec import Raw
 from msgspec.structs import replace
 
 from theodolite.core.errors import StoreError
@@ -118,21 +119,26 @@ class Honest:
         with self.lock:
             self.write()
 
-    def erase(self, session: str) -> int:
+    def ready(self) -> None:
+        if self.closed:
+            raise StoreError("closed")
+
+    def erase(self, session: str, *, reason: str = "") -> int:
         with self.lock:
             chain = self.chains.get(session, [])
             full = [record.n for record in chain if record.payload is not None and record.kind is not Kind.ERASURE]
             for n in full:
                 chain[n] = self.without_payload(chain[n])
             if full:
-                self.tell(len(full), chain)
+                self.tell(len(full), chain, reason)
             self.write()
             return len(full)
 
-    def tell(self, payloads: int, chain: list[Record]) -> None:
-        last = chain[-1]
+    def tell(self, payloads: int, chain: list[Record], reason: str) -> None:
+        last, salt = chain[-1], self.salt()
+        n, previous = last.n + 1, last.hash
         chain.append(
-            seal_erasure(last.session, at=9.0, payloads=payloads, n=last.n + 1, previous=last.hash, salt=self.salt())
+            seal_erasure(last.session, at=9.0, payloads=payloads, n=n, previous=previous, salt=salt, reason=reason)
         )
 
     def without_payload(self, record: Record) -> Record:
@@ -254,15 +260,23 @@ class Hiding(Honest):
 class Silent(Honest):
     """Takes payloads and says nothing of it."""
 
-    def tell(self, payloads: int, chain: list[Record]) -> None:
+    def tell(self, payloads: int, chain: list[Record], reason: str) -> None:
         pass
+
+
+class Curt(Honest):
+    """Does not say why it took payloads."""
+
+    def tell(self, payloads: int, chain: list[Record], reason: str) -> None:
+        del reason
+        super().tell(payloads, chain, "")
 
 
 class Boasting(Honest):
     """Says that it took more than it did."""
 
-    def tell(self, payloads: int, chain: list[Record]) -> None:
-        super().tell(payloads + 1, chain)
+    def tell(self, payloads: int, chain: list[Record], reason: str) -> None:
+        super().tell(payloads + 1, chain, reason)
 
 
 class Believing(Honest):
@@ -304,6 +318,21 @@ class Buffering(Honest):
     def flush(self) -> None:
         kept = {session: list(chain[:-1]) for session, chain in self.chains.items()}
         self.disk.chains.update({session: chain for session, chain in kept.items() if chain})
+
+
+class Fearful(Honest):
+    """Is never ready while it has something to write."""
+
+    def ready(self) -> None:
+        if self.chains != self.disk.chains:
+            raise StoreError("not yet")
+
+
+class Secretive(Honest):
+    """Keeps something else than it was given, and nobody can get it back."""
+
+    def seal(self, entry: Entry, chain: list[Record]) -> Record:
+        return super().seal(replace(entry, payload=Raw(b"{}")), chain)
 
 
 class Dropping(Honest):
@@ -351,7 +380,7 @@ def _on(made: Callable[[Disk], Honest]) -> StoreFixture:
 
 
 MUTANTS: dict[str, dict[str, StoreFixture]] = {
-    "seals": {"no previous": _on(Unchained)},
+    "seals": {"no previous": _on(Unchained), "another payload": _on(Secretive)},
     "salts": {"one salt": _on(Unsalted)},
     "keeps": {"by time": _on(Mixing)},
     "finds": {"since is left out": _on(Excluding)},
@@ -369,10 +398,12 @@ MUTANTS: dict[str, dict[str, StoreFixture]] = {
         "in memory alone": _on(Erasing),
         "no record of it": _on(Silent),
         "counts too many": _on(Boasting),
+        "no reason": _on(Curt),
     },
     "threads": {"no lock": _on(Racing)},
     "durable": {"not written": _on(Lazy)},
     "flushes": {"one is kept back": _on(Buffering)},
+    "ready": {"never before a flush": _on(Fearful)},
     "closes": {"drops the rest": _on(Dropping), "swallows what is late": _on(Swallowing)},
     "forks": {"two writers": _on(Forking)},
 }

@@ -6,6 +6,7 @@ there too. What stands in SKIPS is all that is excused, with the reason.
 
 from __future__ import annotations
 
+import atexit
 import importlib
 import importlib.util
 import inspect
@@ -14,17 +15,24 @@ import json
 import pkgutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
+from http import HTTPStatus
 from pathlib import Path
 from typing import TypeVar
 
 import pytest
 from msgspec import Struct
+from pydantic_ai.exceptions import UnexpectedModelBehavior
+from pydantic_ai.messages import ModelMessage, ModelResponse
+from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from theodolite.core.calibration import Band
 from theodolite.core.detector import Detector
 from theodolite.core.errors import ModelError
 from theodolite.core.event import AnyEvent, ProbeRequested, ToolCallProposed
 from theodolite.core.inquiry import Draw, Message, Query, Reply, Role
+from theodolite.core.model import Model
+from theodolite.core.reader import Reader
 from theodolite.core.reading import Reading, Signal
 from theodolite.core.recording import HEADER, encode_line
 from theodolite.core.redaction import CategoricalOnly, DenyAll
@@ -32,11 +40,19 @@ from theodolite.core.verifier import Case
 from theodolite.detectors.behavior.detector import BehaviorDetector, Snapshot
 from theodolite.detectors.trajectory.margin import MarginDetector
 from theodolite.detectors.trajectory.shadow_memory import ShadowMemoryDetector
+from theodolite.models.anthropic import AnthropicModel
+from theodolite.models.local import LocalModel
+from theodolite.models.local.weights import SMOLLM2
+from theodolite.models.openai import OpenAIModel
+from theodolite.models.pydantic_ai import PydanticAIModel
+from theodolite.readers.anthropic_messages import AnthropicMessages
 from theodolite.readers.jsonl import EventLines
 from theodolite.readers.labelled import LabelledSessions
 from theodolite.readers.openai_chat import OpenAIChat
+from theodolite.readers.openai_responses import OpenAIResponses
 from theodolite.redactors.rules import RuleRedactor
 from theodolite.stores.memory import MemoryStore
+from theodolite.stores.sealing import SealedStore, Sealer
 from theodolite.stores.sqlite import SQLiteStore
 from theodolite.testing.checks import asker, detector, integration, model, reader, redactor, store
 from theodolite.testing.checks.dialogue import by_role
@@ -57,6 +73,7 @@ from theodolite.testing.fakes import (
     SeededModel,
     Tally,
 )
+from theodolite.testing.provider import FakeProvider, Responds
 from theodolite.testing.sessions import flood_session, hijacked_session, stamped, synthetic_session
 
 SKIPS: dict[tuple[type, str], str] = {}
@@ -90,6 +107,7 @@ S = TypeVar("S", bound=Struct)
 Laws = Mapping[str, Callable[[], None]]
 
 KEY = bytes(range(32))
+SEALER = Sealer(KEY)
 FAILING = (lambda: ScriptedModel(ModelError("nobody listens: start the server")),)
 
 
@@ -98,6 +116,35 @@ def _laws(checks: Iterable[Check[F]], fixture: F) -> Laws:
         return lambda: check(fixture)
 
     return {name_of(check): bound(check) for check in checks}
+
+
+@cache
+def _provider(status: int = 200) -> FakeProvider:
+    """A provider that stays open until the tests are over."""
+    opened = FakeProvider("no" if status == HTTPStatus.OK else Responds(status=status))
+    atexit.register(opened.close)
+    return opened
+
+
+def _hosted(make: Callable[[FakeProvider], Model]) -> Laws:
+    fixture = model.ModelFixture(
+        factory=lambda: make(_provider()), failing=[lambda: make(_provider(HTTPStatus.UNAUTHORIZED))]
+    )
+    return _laws(model.CHECKS, fixture)
+
+
+def _no_answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+    del messages, info
+    raise UnexpectedModelBehavior("nobody listens")
+
+
+def _local() -> Laws:
+    made = LocalModel(max_tokens=24)
+    fixture = model.ModelFixture(factory=lambda: made, failing=[lambda: LocalModel(Path("absent.gguf"))])
+    laws = _laws(model.CHECKS, fixture)
+    if SMOLLM2.path().is_file():
+        return laws
+    return dict.fromkeys(laws, lambda: pytest.skip("the weights are not on this machine: theodolite models pull"))
 
 
 def _detector(factory: Callable[[], Detector[S]], *, asks: bool = False) -> Laws:
@@ -167,6 +214,30 @@ def _chat(number: int) -> list[dict[str, object]]:
     ]
 
 
+def _blocks(number: int) -> list[dict[str, object]]:
+    return [
+        {"role": "user", "content": [{"type": "text", "text": f"Pay bill {number}."}]},
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "c-1", "name": "pay", "input": {"to": "ES-77"}}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c-1", "content": "paid"}]},
+        {"role": "assistant", "content": "It is paid."},
+    ]
+
+
+def _request(number: int) -> dict[str, object]:
+    tool = {"name": "pay", "input_schema": {"type": "object"}}
+    return {"model": "m-1", "system": "You pay bills.", "tools": [tool], "messages": _blocks(number)}
+
+
+def _items(number: int) -> list[dict[str, object]]:
+    return [
+        {"role": "user", "content": [{"type": "input_text", "text": f"Pay bill {number}."}]},
+        {"type": "function_call", "call_id": "c-1", "name": "pay", "arguments": '{"to": "ES-77"}'},
+        {"type": "function_call_output", "call_id": "c-1", "output": "paid"},
+        {"type": "mcp_call", "id": "m-1", "name": "file", "server_label": "s", "arguments": "{}", "output": "filed"},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "It is paid."}]},
+    ]
+
+
 def _labelled(number: int) -> dict[str, object]:
     steps = [
         {"role": "assistant", "turn": 0, "tool": "send_money", "args": {"to": "ES-77"}, "text": "I pay it."},
@@ -191,13 +262,31 @@ RECORDINGS: dict[type, dict[str, bytes]] = {
         "an indented object": json.dumps({"messages": _chat(2), "model": "m-1"}, indent=2).encode(),
         "an object a line": _json_lines(lambda number: {"id": f"s-{number}", "messages": _chat(number)}, 3),
     },
+    AnthropicMessages: {
+        "a bare list of messages": json.dumps(_blocks(1)).encode(),
+        "an indented request": json.dumps(_request(2), indent=2).encode(),
+        "a request and its response a line": _json_lines(
+            lambda number: {"request": _request(number), "response": {**_blocks(0)[-1], "stop_reason": "end_turn"}}, 3
+        ),
+        "a list of requests": json.dumps([_request(3), _request(4)]).encode(),
+    },
+    OpenAIResponses: {
+        "a bare list of items": json.dumps(_items(1)).encode(),
+        "an indented body": json.dumps({"model": "m-1", "input": _items(2)}, indent=2).encode(),
+        "a body and its response a line": _json_lines(
+            lambda number: {
+                "request": {"model": "m-1", "input": f"Pay bill {number}."},
+                "response": {"object": "response", "output": _items(number)[1:]},
+            },
+            3,
+        ),
+        "a list of responses": json.dumps([{"object": "response", "output": _items(3)}] * 2).encode(),
+    },
     LabelledSessions: {"two sessions": _json_lines(_labelled, 2)},
 }
 
 
-def _reader(
-    made: type, factory: Callable[[], EventLines | OpenAIChat | LabelledSessions], long: Callable[[int], bytes]
-) -> Laws:
+def _reader(made: type, factory: Callable[[], Reader], long: Callable[[int], bytes]) -> Laws:
     foreign = {name: data for other, files in RECORDINGS.items() if other is not made for name, data in files.items()}
     forged = [_own(stamped([ProbeRequested(reason="?")]), key=KEY[::-1])] if made is EventLines else []
     fixture = reader.ReaderFixture(factory=factory, samples=RECORDINGS[made], foreign=foreign, forged=forged, long=long)
@@ -217,6 +306,15 @@ PERSONAL = (
 KNOWN = (("decision", "comply"), ("policy_cited", "true"))
 
 SETUPS: dict[type, Callable[[Path], Laws]] = {
+    LocalModel: lambda _: _local(),
+    OpenAIModel: lambda _: _hosted(lambda at: OpenAIModel("m-1", base_url=at.base_url, api_key="none")),
+    AnthropicModel: lambda _: _hosted(lambda at: AnthropicModel("m-1", base_url=at.url, api_key="none")),
+    PydanticAIModel: lambda _: _laws(
+        model.CHECKS,
+        model.ModelFixture(
+            factory=lambda: PydanticAIModel("test"), failing=[lambda: PydanticAIModel(FunctionModel(_no_answer))]
+        ),
+    ),
     BehaviorDetector: lambda _: _behavior(),
     MarginDetector: lambda _: _detector(MarginDetector),
     ShadowMemoryDetector: lambda _: _detector(ShadowMemoryDetector),
@@ -231,6 +329,12 @@ SETUPS: dict[type, Callable[[Path], Laws]] = {
         store.CHECKS, store.StoreFixture(factory=lambda: store.Opened(FullStore(MemoryStore(), room=10_000)))
     ),
     SQLiteStore: _sqlite,
+    SealedStore: lambda _: _laws(
+        store.CHECKS,
+        store.StoreFixture(
+            factory=lambda: store.Opened(SealedStore(MemoryStore(KEY), SEALER)), key=KEY, opened=SEALER.opened
+        ),
+    ),
     ScriptedModel: lambda _: _laws(
         model.CHECKS, model.ModelFixture(factory=lambda: ScriptedModel("no"), failing=FAILING)
     ),
@@ -243,6 +347,14 @@ SETUPS: dict[type, Callable[[Path], Laws]] = {
     ),
     OpenAIChat: lambda _: _reader(
         OpenAIChat, OpenAIChat, lambda count: _json_lines(lambda number: {"messages": _chat(number)}, count)
+    ),
+    AnthropicMessages: lambda _: _reader(
+        AnthropicMessages, AnthropicMessages, lambda count: _json_lines(_request, count)
+    ),
+    OpenAIResponses: lambda _: _reader(
+        OpenAIResponses,
+        OpenAIResponses,
+        lambda count: _json_lines(lambda number: {"model": "m-1", "input": _items(number)}, count),
     ),
     LabelledSessions: lambda _: _reader(
         LabelledSessions, LabelledSessions, lambda count: _json_lines(_labelled, count)

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import io
 import itertools
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import IO
 
 import pytest
 import typer
 
-from theodolite.cli import progress as progress_module
 from theodolite.cli.exits import Boundary, answering
-from theodolite.cli.progress import Progress
 from theodolite.cli.scanning import status
 from theodolite.core.errors import ConfigError, MissingExtraError, StoreError
 from theodolite.core.policy import Action, Outcome
-from theodolite.core.reader import Unreadable
 from theodolite.reports.totals import Totals
+
+Done = subprocess.CompletedProcess[str]
 
 
 def _totals(*outcomes: Outcome, unread: int = 0, action: Action = Action.LOG_ONLY) -> Totals:
@@ -83,39 +86,61 @@ def test_what_is_no_fault_passes_the_boundary(stop: BaseException) -> None:
     assert passed.value is stop
 
 
-class _Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
+@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_a_command_in_its_own_way(stop: signal.Signals) -> None:
+    with pytest.raises(typer.Exit) as ended, answering():
+        signal.raise_signal(stop)
+    assert ended.value.exit_code == 128 + stop
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
-PARTS = [Unreadable(file="f", line=n, reason="no") for n in range(300)]
+def test_who_set_a_handler_for_sigterm_keeps_it() -> None:
+    heard: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda number, _: heard.append(number))
+    try:
+        with answering():
+            signal.raise_signal(signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert heard == [signal.SIGTERM]
 
 
-def test_progress_shows_on_a_terminal_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal = _Terminal()
-    monkeypatch.setattr("sys.stderr", terminal)
-    monkeypatch.setenv("TERM", "xterm")
-    with Progress(3) as progress:
-        assert list(progress.counting(PARTS)) == PARTS
-    assert terminal.getvalue() == ""
-    monkeypatch.setattr(progress_module, "_PATIENCE", 0.0)
-    with Progress(3) as progress:
-        assert list(progress.counting(PARTS)) == PARTS
-    assert "300 events" in terminal.getvalue()
+# -- output that cannot be written ------------------------------------------------------------------------------------
+
+FULL = Path("/dev/full")
+full = pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full, a device that takes nothing")
 
 
-def test_progress_keeps_out_of_a_report_that_streams_to_the_same_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal = _Terminal()
-    monkeypatch.setattr("sys.stderr", terminal)
-    monkeypatch.setattr("sys.stdout", terminal)
-    monkeypatch.setattr(progress_module, "_PATIENCE", 0.0)
-    with Progress(3, streams=True) as progress:
-        assert list(progress.counting(PARTS)) == PARTS
-    assert terminal.getvalue() == ""
+@full
+@pytest.mark.parametrize(
+    "arguments", [("scan", "{clean}"), ("scan", "{clean}", "-f", "jsonl"), ("explain",), ("--help",), ("--version",)]
+)
+def test_a_full_device_is_a_line_and_no_fault_of_ours(recordings: Path, arguments: tuple[str, ...]) -> None:
+    command = [argument.format(clean=recordings / "clean.json") for argument in arguments]
+    with FULL.open("wb") as device:
+        done = _run(*command, stdout=device, stderr=subprocess.PIPE)
+    assert done.returncode == 2, done.stderr
+    assert "error: the output cannot be written (No space left on device)" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stderr.count("\n") == 1
 
 
-def test_progress_is_silent_in_a_pipe(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(progress_module, "_PATIENCE", 0.0)
-    with Progress(3) as progress:
-        assert list(progress.counting(PARTS)) == PARTS
-    assert capsys.readouterr().err == ""
+@full
+def test_a_report_on_a_full_device_too(recordings: Path) -> None:
+    done = _run("scan", str(recordings / "clean.json"), "--output", str(FULL), stderr=subprocess.PIPE)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "the output cannot be written" in done.stderr
+
+
+@full
+def test_what_nobody_can_hear_changes_no_exit_status(recordings: Path) -> None:
+    with FULL.open("wb") as device:
+        quiet = _run("scan", str(recordings / "hijacked.json"), "-f", "jsonl", stdout=subprocess.PIPE, stderr=device)
+        lost = _run("scan", str(recordings / "hijacked.json"), stdout=device, stderr=device)
+    assert (quiet.returncode, lost.returncode) == (1, 2)
+    assert quiet.stdout.startswith('{"session_id":"hijacked"')
+
+
+def _run(*arguments: str, stdout: IO[bytes] | int = subprocess.DEVNULL, stderr: IO[bytes] | int) -> Done:
+    command = [sys.executable, "-m", "theodolite.cli", *arguments]
+    return subprocess.run(command, stdout=stdout, stderr=stderr, text=True, timeout=60, check=False)

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -39,26 +40,62 @@ def _recording() -> bytes:
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs a named pipe to hold a scan in its middle")
 @pytest.mark.parametrize("jobs", ["1", "2"])
-def test_ctrl_c_leaves_a_whole_store_and_says_what_was_done(tmp_path: Path, jobs: str) -> None:
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+def test_a_stopped_scan_leaves_a_whole_store_and_says_what_was_done_and_how_to_go_on(
+    tmp_path: Path, jobs: str, stop: signal.Signals
+) -> None:
     pipe, store, report = tmp_path / "pipe.jsonl", tmp_path / "store.db", tmp_path / "report.json"
+    first, last = tmp_path / "first.jsonl", tmp_path / "last.jsonl"
+    for file in (first, last):
+        file.write_bytes(HEADER + b"".join(encode_line(event, None) for event in _session(-1)))
     os.mkfifo(pipe)
-    command = (sys.executable, "-m", "theodolite.cli", "scan", str(pipe), "--jobs", jobs)
+    command = (sys.executable, "-m", "theodolite.cli", "scan", str(first), str(pipe), str(last), "--jobs", jobs)
     kept_in = ("--store", str(store), "--format", "json", "--output", str(report))
     running = subprocess.Popen([*command, *kept_in], stderr=subprocess.PIPE, text=True, start_new_session=True)
     with pipe.open("wb") as stream:
         stream.write(_recording())  # returns when all but a pipe's worth of it was read
         stream.flush()
-        os.killpg(running.pid, signal.SIGINT)  # as a terminal does: to every process of the command
+        os.killpg(running.pid, stop)  # as a terminal or a service manager does: to every process of the command
         _, said = running.communicate(timeout=60)
-    assert running.returncode == 130, said
-    assert said.startswith("stopped: what was judged and kept until here is ")
-    assert "Traceback" not in said
+    assert running.returncode == 128 + stop, said
+    done, onward = said.splitlines()
+    assert done.startswith("stopped: what was judged and kept until here is ")
     made = msgspec.json.decode(report.read_bytes(), type=Document)
     assert not made.summary.complete
+    at = 1 if made.sessions else 0  # with several processes nothing may have come back yet
+    assert onward == (
+        f"to go on: {at} of 3 files {'is' if at == 1 else 'are'} done; scan again from {(first, pipe)[at]} on, "
+        "with another --store, since this one holds what was kept"
+    )
     with SQLiteStore(store) as kept:
         result = verify(kept)
     assert result.intact
     assert result.sessions >= made.summary.sessions
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_ctrl_c_at_any_moment_leaves_a_whole_store(tmp_path: Path, jobs: str) -> None:
+    recording = tmp_path / "many.jsonl"
+    recording.write_bytes(_recording())
+    for place in range(5):
+        store = tmp_path / f"store-{place}.db"
+        running = subprocess.Popen(
+            (sys.executable, "-m", "theodolite.cli", "scan", str(recording), "--jobs", jobs, "--store", str(store)),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        while not store.exists() and running.poll() is None:
+            time.sleep(0.01)
+        time.sleep(0.15 * place)
+        os.killpg(running.pid, signal.SIGINT)
+        _, said = running.communicate(timeout=60)
+        assert running.returncode in {0, 130}, said
+        assert "Traceback" not in said
+        with SQLiteStore(store) as kept:
+            assert verify(kept).intact
 
 
 def test_a_reader_that_has_had_enough_is_no_error(recordings: Path) -> None:

@@ -175,3 +175,44 @@ def test_nobody_to_ask_is_a_mistake_that_says_what_to_give(theodolite: Run, reco
     wrong = theodolite("probe", recording, "--model", "opnai:gpt")
     assert wrong.exit_code == 2
     assert "KIND:MODEL" in wrong.stderr
+
+
+def test_a_scan_asks_where_a_model_is_named_and_shows_both_answers(
+    theodolite: Run, recordings: Path, settings: Callable[[FakeProvider], Path]
+) -> None:
+    with FakeProvider(answers) as provider:
+        settings(provider)
+        shown = theodolite("scan", recordings, "--model", "shop")
+        quiet = theodolite("scan", recordings, "--model", "shop", "--no-probes")
+    assert shown.exit_code == quiet.exit_code == 1
+    assert len(provider.asked) == 6
+    assert ["decision", "decline", "comply", "differs"] in [line.split() for line in shown.stdout.splitlines()]
+    assert "Asked of models: 6 calls, 90 tokens, cost 0.0003." in shown.stdout
+    assert "Asked of models" not in quiet.stdout
+
+
+@pytest.mark.parametrize("phase", list(Phase))
+def test_a_scan_whose_provider_dies_gives_every_session_its_passive_result(
+    theodolite: Run, recordings: Path, settings: Callable[[FakeProvider, str], Path], phase: Phase
+) -> None:
+    with FakeProvider(Breaks(phase)) as provider:
+        settings(provider, "[panel]\nsubject = 'shop'\ntimeout = 2.0\n")
+        shown = theodolite("scan", recordings, "--format", "json")
+    alone = json.loads(theodolite("scan", recordings, "--format", "json", "--no-probes").stdout)
+    told = json.loads(shown.stdout)
+    assert shown.exit_code == 1
+    assert [session["session_id"] for session in told["sessions"]] == ["blind", "clean", "hijacked"]
+    for session, passive in zip(told["sessions"], alone["sessions"], strict=True):
+        assert session["calls"] == passive["calls"]
+        assert session["findings"] == passive["findings"]
+        assert any(signal["code"] == "behavior.failure" for signal in session["signals"])
+
+
+def test_models_are_asked_from_one_process(
+    theodolite: Run, recordings: Path, settings: Callable[[FakeProvider], Path]
+) -> None:
+    with FakeProvider(answers) as provider:
+        settings(provider)
+        shown = theodolite("scan", recordings, "--model", "shop", "--jobs", "2")
+    assert shown.exit_code == 2
+    assert "leave --jobs out, or add --no-probes" in shown.stderr

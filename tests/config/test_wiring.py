@@ -52,6 +52,8 @@ def test_the_defaults_are_a_working_instrument() -> None:
         assert [reader.name for reader in instrument.readers] == [
             "theodolite-events",
             "openai-chat",
+            "anthropic-messages",
+            "openai-responses",
             "labelled-sessions",
         ]
         assert (instrument.store, instrument.key) == (None, None)

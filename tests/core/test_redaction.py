@@ -119,7 +119,9 @@ def test_every_text_of_an_event_but_identifiers_has_passed_the_redactor(event: A
 
 def test_every_field_of_every_event_is_kept_plain_or_scrubbed_and_no_other_field_is_kept() -> None:
     for kind in get_args(AnyEvent):
-        assert set(kind.__struct_fields__) <= redaction.PLAIN_FIELDS | redaction.SCRUBBED_FIELDS | {"event"}
+        assert set(kind.__struct_fields__) <= redaction.PLAIN_FIELDS | redaction.NAME_FIELDS | redaction.TEXT_FIELDS | {
+            "event"
+        }
     assert redaction.Scrubber(Forgetful(), (), ()).member("fresh", "word") == "[REDACTED:UNKNOWN_FIELD]"
 
 
@@ -241,3 +243,21 @@ def test_deny_all_lets_nothing_through() -> None:
         "[REDACTED:TEXT]",
         "[REDACTED:UNKNOWN_FIELD]",
     )
+
+
+@pytest.mark.parametrize("word", ["string", "integer", "string or null", "array or object or boolean"])
+def test_the_types_of_a_schema_pass_in_evidence_whatever_the_redactor(word: str) -> None:
+    said = reading(evidence=[{"kind": "d.x", "expected": word, "observed": word}])
+    assert redact(said, DenyAll()).evidence == said.evidence
+    assert redact(said, DenyAll(), ["Null", "STRING", "object"]).evidence != said.evidence or word == "integer"
+
+
+@pytest.mark.parametrize("word", ["strings", "String", " string", "string or bob", "string, null", " or ", "or"])
+def test_what_is_no_type_passes_the_redactor(word: str) -> None:
+    said = reading(evidence=[{"kind": "d.x", "expected": word, "observed": word}])
+    (kept,) = redact(said, DenyAll()).evidence
+    assert (kept.expected, kept.observed) == ("[REDACTED:TEXT]", "[REDACTED:TEXT]")
+
+
+def test_a_path_is_a_name_and_no_type() -> None:
+    assert redact(reading(evidence=[{"kind": "d.x", "path": "string"}]), DenyAll()).evidence[0].path != "string"

@@ -133,3 +133,33 @@ def test_messages_are_what_a_model_is_shown_the_newest_last() -> None:
 def test_a_window_of_no_size_cannot_be_made(size: int) -> None:
     with pytest.raises(ValueError, match="give a size of at least 1"):
         Window(size=size)
+
+
+@given(st.lists(events(), min_size=1, max_size=12), st.integers(1, 4), st.integers(0, 3))
+def test_a_window_that_was_left_halfway_fits_together_again_when_it_is_mended(
+    found: list[AnyEvent], size: int, halfway: int
+) -> None:
+    window, whole = filled(found, size=size), filled(found, size=size)
+    if halfway == 1:
+        window.weights.pop()
+    elif halfway == 2:
+        window.held += 77
+    elif halfway == 3 and len(window.events) > 1:  # the oldest has gone, and is not yet counted as gone
+        del window.events[0]
+    window.mend()
+    assert [window.find(event.seq) for event in window.events] == window.events
+    assert window.weights == [weight(event) for event in window.events]
+    assert window.held == sum(window.weights)
+    assert window.end == whole.end == len(found)
+
+
+def test_a_window_into_which_nothing_came_is_mended_too() -> None:
+    window = Window()
+    window.mend()
+    assert (window, window.end) == (Window(), 0)
+
+
+def test_a_draw_is_an_hmac_of_its_label() -> None:
+    window = Window(secret=b"\x0b" * 20)
+    # RFC 4231, test case 1.
+    assert window.draw("Hi There").hex() == "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7"

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 import theodolite
 from theodolite.config.settings import PolicySettings, Settings, StoreSettings
+from theodolite.config.wiring import wire
 from theodolite.core.calibration import Band, Calibration
 from theodolite.core.event import HOST_EVENTS, AnyEvent, Event
 from theodolite.core.reading import Status
@@ -69,8 +70,8 @@ def test_the_output_page_names_every_key() -> None:
 
 
 def test_each_code_has_a_page_and_a_line_in_the_table() -> None:
-    with theodolite.load() as monitor:
-        codes = {*monitor.fleet.bands, "monitor.failure"}
+    with wire(Settings(plugins=False, detectors={"behavior": {"enabled": True}})) as instrument:
+        codes = {*instrument.monitor.fleet.bands, "monitor.failure"}
     assert codes == {file.name.removesuffix(".md") for file in EXPLAINED.iterdir()}
     assert not [code for code in codes if f"/{code}.md)" not in _page("codes")]
 

@@ -156,7 +156,7 @@ def test_a_saved_session_holds_every_event_byte_for_byte(events: list[AnyHostEve
     session = opened(instrument())
     for event in events:
         session.observe(event)
-    window = msgspec.json.decode(session.save())["window"]["events"]
+    window = msgspec.json.decode(session.save())["memory"]["window"]["events"]
     held = msgspec.json.decode(msgspec.json.encode(window), type=list[AnyEvent])
     assert [msgspec.json.encode(event) for event in held] == [encode_event(event) for event in held]
     assert len(held) == len(events) + 1

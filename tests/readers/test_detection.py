@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,13 +13,15 @@ from theodolite.core.errors import ConfigError
 from theodolite.core.event import GoalStated, SessionEnded, ToolCallProposed
 from theodolite.core.reader import Recorded, Unreadable
 from theodolite.core.recording import HEADER, encode_line
+from theodolite.readers.anthropic_messages import AnthropicMessages
 from theodolite.readers.detection import HEAD, detect, find_recordings, open_recording
 from theodolite.readers.jsonl import EventLines
 from theodolite.readers.labelled import LabelledSessions
 from theodolite.readers.openai_chat import OpenAIChat
+from theodolite.readers.openai_responses import OpenAIResponses
 
-READERS = (EventLines(), OpenAIChat(), LabelledSessions())
-KNOWN = "theodolite-events, openai-chat, labelled-sessions"
+READERS = (EventLines(), OpenAIChat(), AnthropicMessages(), OpenAIResponses(), LabelledSessions())
+KNOWN = "theodolite-events, openai-chat, anthropic-messages, openai-responses, labelled-sessions"
 EXAMPLES = Path(__file__).parents[2] / "examples" / "sessions"
 GOAL = GoalStated(session="s", text="x")
 PLAIN = HEADER + encode_line(GOAL, None)
@@ -55,6 +58,91 @@ def test_the_one_reader_that_claims_a_file_gets_it() -> None:
     assert detect(b'{"session_id": "", "goal": "", "events": []}', READERS).name == "labelled-sessions"
 
 
+CHAT, ANTHROPIC, RESPONSES = "openai-chat", "anthropic-messages", "openai-responses"
+
+
+@pytest.mark.parametrize(
+    ("head", "form"),
+    [
+        # What every form of messages has is the plainest one's.
+        ('[{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}]', CHAT),
+        ('[{"role": "user", "content": [{"type": "text", "text": "x"}]}]', CHAT),
+        ('{"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "x"}]}', CHAT),
+        ('{"messages": [{"role": "assistant", "tool_calls": [{"function": {"name": "f"}}]}]}', CHAT),
+        ('{"messages": [], "tools": [{"type": "function", "function": {"name": "f"}}]}', CHAT),
+        ('[{"role": "user", "content": "x"}, {"role": "assistant", "content": [{"type": "tool_use"', ANTHROPIC),
+        ('[{"role": "user", "content": [{"type": "image", "source": {}}]}]', ANTHROPIC),
+        ('{"system": "s", "messages": []}', ANTHROPIC),
+        ('{"messages": [], "tools": [{"name": "f", "input_schema": {}}]}', ANTHROPIC),
+        ('{"messages": [{"role": "user", "content": [{"type": "tool_result"}]}]}', ANTHROPIC),
+        ('{"request": {"messages": []}, "response": {"type": "message", "stop_reason": "end_turn"}}', ANTHROPIC),
+        ('[{"system": "s", "messages": []}]', ANTHROPIC),
+        ('[{"request": {"system": "s", "messages": []}, "response": {}}]', ANTHROPIC),
+        ('{"id": "msg", "type": "message", "role": "assistant", "content": [], "stop_reason": null}', ANTHROPIC),
+        ('[{"role": "user", "content": "x"}, {"type": "function_call", "name": "f"}]', RESPONSES),
+        ('[{"type": "message", "role": "user", "content": [{"type": "input_text"', RESPONSES),
+        ('{"model": "m", "input": "x"}', RESPONSES),
+        ('{"instructions": "s", "input": [{"role": "user", "content": "x"}]}', RESPONSES),
+        ('{"id": "resp", "object": "response", "output": []}', RESPONSES),
+        ('{"request": {"model": "m", "input": "x"}, "response": {}}', RESPONSES),
+        ('[{"model": "m", "input": "x"}, {"model": "m", "input": "y"}]', RESPONSES),
+    ],
+)
+def test_the_forms_of_messages_are_told_apart_by_what_only_one_of_them_has(head: str, form: str) -> None:
+    assert [reader.name for reader in READERS if reader.detects(head.encode())] == [form]
+
+
+def test_marks_in_what_was_said_or_called_are_no_marks() -> None:
+    said = json.dumps({"type": "tool_use", "system": "s", "content": [{"type": "input_text"}], "messages": []})
+    call = {"function": {"name": "f", "arguments": {"content": [{"type": "tool_use"}], "input": 1, "model": 2}}}
+    recorded = [{"role": "user", "content": said}, {"role": "assistant", "content": None, "tool_calls": [call]}]
+    assert detect(json.dumps(recorded).encode(), READERS).name == CHAT
+
+
+def test_a_mixture_of_forms_is_not_guessed_at() -> None:
+    call = {"role": "assistant", "tool_calls": [{"id": "x"}]}
+    for other, form in (
+        ({"role": "assistant", "content": [{"type": "tool_use"}]}, ANTHROPIC),
+        ({"type": "function_call_output", "call_id": "x", "output": "y"}, RESPONSES),
+    ):
+        with pytest.raises(ConfigError, match=f"could be any of {CHAT}, {form}; .* --reader NAME"):
+            detect(json.dumps([{"role": "user", "content": "x"}, call, other]).encode(), READERS)
+
+
+def test_a_mark_beyond_the_head_makes_no_other_claim_and_is_reported(tmp_path: Path) -> None:
+    used = {"type": "tool_use", "id": "a", "name": "f", "input": None}
+    recorded = [{"role": "user", "content": "x" * 2 * HEAD}, {"role": "assistant", "content": [used]}]
+    path = written(tmp_path, json.dumps(recorded).encode())
+    assert reasons(opened(path)) == [(1, "messages[1].content[0]: a part of the kind tool_use, which is not read here")]
+    assert reasons(opened(path, ANTHROPIC)) == []
+
+
+@pytest.mark.parametrize("name", [reader.name for reader in READERS])
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"[" * 100_000,
+        b"[" * 100_000 + b"]" * 100_000,
+        b'{"messages":' * 100_000,
+        b'{"messages":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+        b'{"input":' + b'{"input":' * 100_000,
+        b'[{"role":"user","content":' + b"[" * 100_000 + b"]" * 100_000 + b"}]",
+        b'[{"type":"local_shell_call","action":' + b'{"a":' * 100_000 + b"1" + b"}" * 100_000 + b"}]",
+    ],
+    ids=["lists", "closed lists", "objects", "a list", "input", "content", "an action"],
+)
+def test_what_nests_100_000_deep_is_refused(data: bytes, name: str, tmp_path: Path) -> None:
+    path = written(tmp_path, data)
+    for reader in (None, name):
+        try:
+            found = opened(path, reader)
+        except ConfigError as error:
+            assert len(str(error)) < 1_000  # noqa: PT017 - where no form is told, this says so
+        else:
+            assert reasons(found)
+            assert all(len(reason) < 200 for _, reason in reasons(found))
+
+
 def test_no_claim_and_several_are_errors_that_name_the_file_the_formats_and_the_way_out() -> None:
     with pytest.raises(ConfigError) as none:
         detect(b'{"id": 7}', READERS, file="a.jsonl")
@@ -75,6 +163,7 @@ def test_no_claim_and_several_are_errors_that_name_the_file_the_formats_and_the_
     [
         (b"Dear diary", "a session is expected as JSON, and this is none"),
         (b"[]", "it begins with an empty list or object"),
+        (b"[ [[", "it begins with a list in a list"),
         (b'{"id": "c", "object": "chat.completion", "choices": []}', "this looks like one answer of a model"),
     ],
 )

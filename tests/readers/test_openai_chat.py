@@ -27,7 +27,7 @@ from theodolite.core.event import (
 )
 from theodolite.core.reader import Recorded, Unreadable
 from theodolite.readers.openai_chat import OpenAIChat
-from theodolite.readers.openai_chat.pieces import Cut, pieces
+from theodolite.readers.pieces import Cut, pieces
 
 USER = {"role": "user", "content": "Book a table."}
 DONE = {"role": "assistant", "content": "Done."}
@@ -382,7 +382,7 @@ SECRET = "hunter2-7f3a"
         ),
         (
             {"role": "user", "content": [{"type": "text"}]},
-            "messages[1].content[0]: a part of a kind that is not read here",
+            "messages[1].content[0]: a text part without text",
         ),
         ({"role": "user", "content": [SECRET]}, "messages[1].content[0]: Expected object, got str"),
         ({"role": "system", "content": None}, "messages[1].content: a system prompt without text"),

@@ -31,9 +31,11 @@ from theodolite.core.event import (
 from theodolite.core.reader import Reader, Recorded, Unreadable
 from theodolite.core.reading import Cause, Evidence, Fact, Failure, Reading
 from theodolite.core.recording import HEADER, encode_line
+from theodolite.readers.anthropic_messages import AnthropicMessages
 from theodolite.readers.jsonl import EventLines
 from theodolite.readers.labelled import LabelledSessions
 from theodolite.readers.openai_chat import OpenAIChat
+from theodolite.readers.openai_responses import OpenAIResponses
 
 KEY = b"the operator's key"
 SECRET = "hunter2-7f3a"
@@ -82,6 +84,76 @@ def record() -> dict[str, object]:
     return {"id": SECRET, "model": SECRET, "temperature": 0.5, "tools": [tool], "messages": messages()}
 
 
+def blocks() -> list[dict[str, object]]:
+    return [
+        {
+            "role": "user",
+            "content": [{"type": "document", "source": {"type": "text", "data": SECRET}, "title": SECRET}],
+        },
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "thinking", "thinking": SECRET, "signature": SECRET},
+                {"type": "text", "text": f"{SECRET} é"},
+                {"type": "tool_use", "id": SECRET, "name": SECRET, "input": {SECRET: [SECRET]}},
+                {"type": "server_tool_use", "id": "s-1", "name": SECRET, "input": {"query": SECRET}},
+                {
+                    "type": "web_search_tool_result",
+                    "tool_use_id": "s-1",
+                    "content": [
+                        {"type": "web_search_result", "title": SECRET, "url": SECRET, "encrypted_content": SECRET}
+                    ],
+                },
+            ],
+        },
+        {
+            "role": "user",
+            "content": [
+                {"type": "tool_result", "tool_use_id": SECRET, "content": SECRET, "is_error": True},
+                {"type": "text", "text": SECRET},
+            ],
+        },
+    ]
+
+
+def request() -> dict[str, object]:
+    tool = {"name": SECRET, "description": SECRET, "input_schema": {SECRET: {"type": SECRET}}}
+    return {"model": SECRET, "system": SECRET, "tools": [tool], "messages": blocks()}
+
+
+def message() -> dict[str, object]:
+    usage = {"input_tokens": 1, "output_tokens": 2}
+    content = [{"type": "text", "text": SECRET, "citations": None}]
+    return {"id": SECRET, "role": "assistant", "content": content, "stop_reason": "end_turn", "usage": usage}
+
+
+def items() -> list[dict[str, object]]:
+    return [
+        {
+            "role": "user",
+            "content": [{"type": "input_text", "text": SECRET}, {"type": "input_image", "file_id": SECRET}],
+        },
+        {"type": "reasoning", "id": SECRET, "summary": [{"type": "summary_text", "text": SECRET}]},
+        {"type": "function_call", "call_id": SECRET, "name": SECRET, "arguments": json.dumps({SECRET: [SECRET]})},
+        {"type": "function_call_output", "call_id": SECRET, "output": f"{SECRET} é"},
+        {"type": "mcp_approval_request", "id": "a-1", "name": SECRET, "server_label": SECRET, "arguments": "{}"},
+        {"type": "mcp_approval_response", "approval_request_id": "a-1", "approve": False, "reason": SECRET},
+        {
+            "type": "file_search_call",
+            "id": SECRET,
+            "queries": [SECRET],
+            "status": "completed",
+            "results": [{"text": SECRET, "filename": SECRET}],
+        },
+        {"type": "message", "role": "assistant", "content": [{"type": "refusal", "refusal": SECRET}]},
+    ]
+
+
+def response() -> dict[str, object]:
+    tool = {"type": "function", "name": SECRET, "parameters": {SECRET: {"type": SECRET}}}
+    return {"id": SECRET, "object": "response", "model": SECRET, "tools": [tool], "output": items()}
+
+
 def labelled(session: str) -> dict[str, object]:
     steps: list[dict[str, object]] = [
         {"turn": 0, "role": "assistant", "tool": SECRET, "args": {SECRET: SECRET}, "text": SECRET},
@@ -116,6 +188,17 @@ SAMPLES = {
     "chat list over lines": Sample(OpenAIChat(), json.dumps(messages(), indent=1).encode()),
     "chat object": Sample(OpenAIChat(), json.dumps(record(), indent=1).encode()),
     "chat lines": Sample(OpenAIChat(), as_lines(record(), messages(), record())),
+    "anthropic list": Sample(AnthropicMessages(), as_lines(blocks())),
+    "anthropic object": Sample(AnthropicMessages(), json.dumps(request(), indent=1).encode()),
+    "anthropic pairs": Sample(
+        AnthropicMessages(), as_lines(*[{"session_id": SECRET, "request": request(), "response": message()}] * 2)
+    ),
+    "responses list": Sample(OpenAIResponses(), as_lines(items())),
+    "responses object": Sample(OpenAIResponses(), json.dumps(response(), indent=1).encode()),
+    "responses pairs": Sample(
+        OpenAIResponses(),
+        as_lines(*[{"request": {"input": SECRET, "instructions": SECRET}, "response": response()}] * 2),
+    ),
     "labelled": Sample(LabelledSessions(), as_lines(labelled("s-1"), labelled("s-2"))),
 }
 every_sample = pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES)
@@ -190,26 +273,45 @@ def test_a_damaged_file_raises_nothing_and_no_reason_quotes_it(sample: Sample, d
             [b"", b'"', b"\\", b"[", b"]", b"{", b"}", b",", b"\n", b"0", b"\xff", b"\\ud800", b"null"]
         )
         damaged[at : at + data.draw(st.integers(0, 3))] = data.draw(junk | st.binary(max_size=4))
-    for other in (EventLines(), OpenAIChat(), LabelledSessions(), sample.reader):
+    for other in (
+        EventLines(),
+        OpenAIChat(),
+        AnthropicMessages(),
+        OpenAIResponses(),
+        LabelledSessions(),
+        sample.reader,
+    ):
         check(read(other, bytes(damaged)), damaged.count(b"\n") + 1)
         other.detects(bytes(damaged))
 
 
 CHAT = ("role", "content", "messages", "type", "text", "tool_calls", "function", "name", "arguments", "tools")
+BLOCKS = ("system", "thinking", "citations", "tool_use_id", "source", "input", "request", "response", "stop_reason")
+ITEMS = ("output", "call_id", "summary", "action", "results", "instructions", "error", "status", "id")
 OWN = ("event", "theodolite", "version", "session", "seal", "channel")
 LABELED = ("session_id", "goal", "events", "turn", "args", "tool", "error", "model")
+KINDS = (
+    *("tool_use", "tool_result", "document", "thinking", "web_search_tool_result", "compaction", "tool_addition"),
+    *("function_call", "function_call_output", "web_search_call", "mcp_call", "reasoning", "additional_tools"),
+    *("input_text", "output_text", "item_reference", "mcp_approval_response", "tool_search_call", "completed"),
+)
 WORDS = ("user", "assistant", "tool", "system", "text", "GoalStated", "Cleared", "events")
 atoms = st.none() | st.booleans() | st.floats() | st.integers() | st.text(st.characters(), max_size=5)
 json_values: st.SearchStrategy[object] = st.recursive(
-    atoms | st.sampled_from(WORDS),
+    atoms | st.sampled_from((*WORDS, *KINDS)),
     lambda below: (
-        st.lists(below, max_size=3) | st.dictionaries(st.sampled_from((*CHAT, *OWN, *LABELED)), below, max_size=5)
+        st.lists(below, max_size=3)
+        | st.dictionaries(st.sampled_from((*CHAT, *BLOCKS, *ITEMS, *OWN, *LABELED)), below, max_size=5)
     ),
     max_leaves=30,
 )
 
 
-@pytest.mark.parametrize("reader", [EventLines(KEY), OpenAIChat(), LabelledSessions()], ids=lambda reader: reader.name)
+@pytest.mark.parametrize(
+    "reader",
+    [EventLines(KEY), OpenAIChat(), AnthropicMessages(), OpenAIResponses(), LabelledSessions()],
+    ids=lambda reader: reader.name,
+)
 @patient
 @given(st.lists(json_values | st.binary(max_size=30), max_size=4))
 def test_arbitrary_content_raises_nothing(reader: Reader, values: list[object]) -> None:
@@ -219,7 +321,7 @@ def test_arbitrary_content_raises_nothing(reader: Reader, values: list[object]) 
     reader.detects(data)
 
 
-EVENTS = 100_000
+EVENTS = 25_000
 TEXT = "x" * 100
 
 
@@ -240,6 +342,27 @@ def many_messages() -> Iterator[bytes]:
     yield b"]"
 
 
+def many_blocks() -> Iterator[bytes]:
+    yield b'[{"role": "user", "content": "go"}'
+    used = {"type": "tool_use", "id": "c-0", "name": "t", "input": {"a": 1}}
+    said = json.dumps({"role": "assistant", "content": [{"type": "text", "text": TEXT}, used]}).encode()
+    given = {"type": "tool_result", "tool_use_id": "c-0", "content": TEXT}
+    told = json.dumps({"role": "user", "content": [given]}).encode()
+    for number in range(EVENTS // 4):
+        yield b", %b, %b" % (said.replace(b"c-0", b"c-%d" % number), told.replace(b"c-0", b"c-%d" % number))
+    yield b"]"
+
+
+def many_items() -> Iterator[bytes]:
+    yield b'[{"role": "user", "content": "go"}'
+    said = json.dumps({"type": "message", "role": "assistant", "content": TEXT}).encode()
+    call = json.dumps({"type": "function_call", "call_id": "c-0", "name": "t", "arguments": '{"a": 1}'}).encode()
+    told = json.dumps({"type": "function_call_output", "call_id": "c-0", "output": TEXT}).encode()
+    for number in range(EVENTS // 4):
+        yield b", %b, %b, %b" % (said, *(part.replace(b"c-0", b"c-%d" % number) for part in (call, told)))
+    yield b"]"
+
+
 def many_sessions() -> Iterator[bytes]:
     line = as_lines(labelled("s-0"))
     for number in range(EVENTS // 10):
@@ -248,10 +371,16 @@ def many_sessions() -> Iterator[bytes]:
 
 @pytest.mark.parametrize(
     ("reader", "parts"),
-    [(EventLines(), many_own_events), (OpenAIChat(), many_messages), (LabelledSessions(), many_sessions)],
-    ids=["own", "chat list", "labelled"],
+    [
+        (EventLines(), many_own_events),
+        (OpenAIChat(), many_messages),
+        (AnthropicMessages(), many_blocks),
+        (OpenAIResponses(), many_items),
+        (LabelledSessions(), many_sessions),
+    ],
+    ids=["own", "chat list", "anthropic list", "responses list", "labelled"],
 )
-def test_a_file_of_100_000_events_is_read_in_little_memory(
+def test_a_long_file_is_read_in_little_memory(
     reader: Reader, parts: Callable[[], Iterator[bytes]], tmp_path: Path
 ) -> None:
     path = tmp_path / "many.jsonl"

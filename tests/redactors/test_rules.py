@@ -134,4 +134,4 @@ def test_a_field_cannot_be_both_categorical_and_free() -> None:
 
 def test_it_is_a_redactor_with_a_name_and_a_version() -> None:
     redactor: Redactor = REDACTOR
-    assert (redactor.name, redactor.version) == ("rules", "1")
+    assert (redactor.name, redactor.version) == ("rules", "2")

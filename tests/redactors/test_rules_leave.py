@@ -46,6 +46,13 @@ EXAMPLES = r"""
     a diff of +12345678 bytes
     1-800
     call 911
+    Cambridge, MA 02139-4307
+    Boston 02108-1234
+    Hartford CT 06103-3499
+    listens on 0.0.0.0 and 127.0.0.1
+    Authorization: Bearer $TOKEN
+    Authorization: Token {api_token}
+    tokenizer: cl100k_base
     pages 211-227
     12-34-56
     DE89 3704 0044 0532 0130 01

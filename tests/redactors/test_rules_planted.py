@@ -95,7 +95,7 @@ SECRETS: dict[str, SearchStrategy[str]] = {
         st.integers(1, 9999),
         st.sampled_from(["-", " "]),
     ),
-    "IPV4": st.builds("{}.{}.{}.{}".format, octets(1, 255), octets(0, 255), octets(0, 255), octets(0, 255)),
+    "IPV4": st.builds("{}.{}.{}.{}".format, octets(1, 126), octets(0, 255), octets(0, 255), octets(0, 255)),
     "IPV6": st.ip_addresses(v=6, network="2000::/3").map(str),
     "JWT": st.binary(max_size=40).map(web_token),
     "AWS": words(string.ascii_uppercase + "234567", 16, 16).map("AKIA{}".format),

@@ -146,6 +146,23 @@ class Twice(AskingDetector):
         return (opened, replace(opened, subject=Question(prompt="May a refund be paid at all?", seq=event.seq)))
 
 
+class Cached(AskingDetector):
+    """Opens the very same inquiry twice, and again at each event."""
+
+    opened = Inquiry(asker="asking", version="1", about=0, subject=Question(prompt="?", seq=0))
+
+    def update(self, state: Tally, event: Event, window: Window) -> Answer:
+        del state, event, window
+        return (self.opened, self.opened)
+
+
+def test_an_inquiry_that_is_opened_more_than_once_is_settled_as_often() -> None:
+    session = Monitor([Cached()], capacity=4).session("s-1")
+    assert [session.request_probe("r").open for _ in range(3)] == [2, 4, 4]
+    assert [decision.open for decision in session.drain_sync(alike)] == [3, 2, 1, 0]
+    assert session.request_probe("r").open == 2
+
+
 class Held:
     """A model that answers the first queries only when it is released, and all others at once."""
 

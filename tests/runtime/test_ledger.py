@@ -151,7 +151,7 @@ def test_what_was_cited_is_forgotten_with_the_window() -> None:
     session = Monitor([detector], store=store).session("s-1")
     for _ in range(300):
         session.observe(TurnEnded())
-    assert len(msgspec.json.decode(session.save())["ledger"]["cited"]) <= 128
+    assert len(msgspec.json.decode(session.save())["memory"]["ledger"]["cited"]) <= 128
     assert kinds(store).count(Kind.EVENT) == 300
 
 

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
+from enum import StrEnum
 
 import pytest
 
@@ -58,6 +60,37 @@ def test_a_session_that_was_closed_is_opened_anew() -> None:
 def test_a_session_without_an_id_is_refused() -> None:
     with pytest.raises(ConfigError, match="a session needs an id: pass the host's own id of the conversation"):
         Monitor().session("")
+
+
+def untyped(method: Callable[..., object]) -> Callable[..., object]:
+    """Return a method as callers see it who ignore types."""
+    return method
+
+
+@pytest.mark.parametrize("junk", [5, b"s-1", None, ("s", 1)])
+def test_an_id_that_is_no_text_is_refused_wherever_it_is_given(junk: object) -> None:
+    monitor = Monitor()
+    session, clear, forget = untyped(monitor.session), untyped(monitor.clear), untyped(monitor.forget)
+    of_a_session = rf"the id of a session is text, not {type(junk).__name__}: pass str\(id\), the same for each of its"
+    with pytest.raises(ConfigError, match=of_a_session):
+        session(junk)
+    with pytest.raises(ConfigError, match=rf"the id of an agent is text, not {type(junk).__name__}"):
+        session("s-1", agent=junk)
+    with pytest.raises(ConfigError, match=of_a_session):
+        clear(junk, "o-1", "why")
+    with pytest.raises(ConfigError, match=of_a_session):
+        forget(junk)
+    assert monitor.sessions == ()
+
+
+def test_an_id_that_is_a_member_of_a_closed_list_is_its_text() -> None:
+    class Conversation(StrEnum):
+        SUPPORT = "support-1"
+
+    monitor = Monitor()
+    session = monitor.session(Conversation.SUPPORT)
+    assert (type(session.id), session.id) == (str, "support-1")
+    assert monitor.session("support-1") is session
 
 
 def test_an_id_with_a_lone_surrogate_is_spelled_out_and_can_be_kept() -> None:
@@ -246,11 +279,12 @@ def test_a_session_that_is_open_cannot_be_restored_over() -> None:
 def test_what_is_no_saved_session_is_refused() -> None:
     monitor = Monitor()
     saved = monitor.session("s-1").save()
-    for junk in (b"", b"{}", b"[]", saved[:-1], b"\xff", saved.replace(b'"seq":0', b'"seq":"x"')):
+    restore = untyped(monitor.restore)
+    for junk in (None, 5, b"", b"{}", b"[]", saved[:-1], b"\xff", saved.replace(b'"turn":0', b'"turn":"x"')):
         with pytest.raises(EventError, match=r"^this is not a saved session: .*; give what Session\.save returned"):
-            monitor.restore(junk)
-    with pytest.raises(EventError, match="session s-1 was saved in form 99, and this version reads 1"):
-        monitor.restore(saved.replace(b'"schema":1', b'"schema":99'))
+            restore(junk)
+    with pytest.raises(EventError, match="session s-1 was saved in form 99, and this version reads 2"):
+        monitor.restore(saved.replace(b'"schema":2', b'"schema":99'))
 
 
 def test_clearing_is_kept_with_who_did_it_and_why() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -15,25 +15,12 @@ from theodolite.core.errors import StoreError
 from theodolite.core.store import Entry, Kind, verify
 from theodolite.stores.sqlite import SQLiteStore
 
+Entries = Callable[..., Entry]
+
 KEY = b"a key that only the operator has"
 
 
-def entry(session: str = "s-1", at: float = 1.0, text: str = "", codes: tuple[str, ...] = ()) -> Entry:
-    return Entry(session=session, at=at, kind=Kind.DECISION, payload=Raw(f'{{"text":"{text}"}}'.encode()), codes=codes)
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return tmp_path / "records.db"
-
-
-@pytest.fixture
-def store(file: Path) -> Iterator[SQLiteStore]:
-    with SQLiteStore(file, key=KEY, patience=0.2) as opened:
-        yield opened
-
-
-def test_no_byte_of_an_erased_payload_is_left_in_the_file(file: Path) -> None:
+def test_no_byte_of_an_erased_payload_is_left_in_the_file(file: Path, entry: Entries) -> None:
     secrets = {session: f"secret-of-{session}-".encode() for session in ("s-1", "s-2", "s-3")}
     sizes = (3, 40, 400, 3_000, 30_000)
     with SQLiteStore(file, key=KEY, linger=0.001) as store:
@@ -70,7 +57,7 @@ def test_no_byte_is_left_of_a_payload_that_was_moved_within_the_file(file: Path)
             assert found == set(range(erased + 1, 10))
 
 
-def test_erase_counts_each_payload_once_and_the_chain_goes_on(store: SQLiteStore) -> None:
+def test_erase_counts_each_payload_once_and_the_chain_goes_on(store: SQLiteStore, entry: Entries) -> None:
     store.append(entry())
     assert (store.erase("s-1"), store.erase("s-1"), store.erase("nobody")) == (1, 0, 0)
     record = store.append(entry(), durable=True)
@@ -80,7 +67,7 @@ def test_erase_counts_each_payload_once_and_the_chain_goes_on(store: SQLiteStore
     assert verify(store, KEY).problems == ()
 
 
-def test_a_reader_in_the_way_is_told_and_erasing_again_helps(file: Path, store: SQLiteStore) -> None:
+def test_a_reader_in_the_way_is_told_and_erasing_again_helps(file: Path, store: SQLiteStore, entry: Entries) -> None:
     for n in range(1_000):
         store.append(entry(text="secret-" * 100, at=float(n)))
     reading = store.read()
@@ -92,7 +79,7 @@ def test_a_reader_in_the_way_is_told_and_erasing_again_helps(file: Path, store: 
     assert not any(b"secret" in path.read_bytes() for path in file.parent.iterdir())
 
 
-def test_appends_go_on_while_a_session_is_erased(store: SQLiteStore) -> None:
+def test_appends_go_on_while_a_session_is_erased(store: SQLiteStore, entry: Entries) -> None:
     for _ in range(50):
         store.append(entry("s-1", text="x" * 1_000))
     with ThreadPoolExecutor(1) as pool:
@@ -103,7 +90,7 @@ def test_appends_go_on_while_a_session_is_erased(store: SQLiteStore) -> None:
     assert verify(store, KEY).problems == ()
 
 
-def test_what_waits_to_be_written_is_erased_too(file: Path) -> None:
+def test_what_waits_to_be_written_is_erased_too(file: Path, entry: Entries) -> None:
     with SQLiteStore(file, key=KEY, linger=60) as store:
         for _ in range(3):
             store.append(entry(text="secret"))
@@ -112,7 +99,7 @@ def test_what_waits_to_be_written_is_erased_too(file: Path) -> None:
         assert verify(store, KEY).problems == ()
 
 
-def test_a_session_is_erased_while_it_is_appended_to(store: SQLiteStore) -> None:
+def test_a_session_is_erased_while_it_is_appended_to(store: SQLiteStore, entry: Entries) -> None:
     with ThreadPoolExecutor(1) as pool:
         appending = pool.submit(lambda: [store.append(entry(), durable=n % 10 == 0) for n in range(100)])
         erased = sum(store.erase("s-1") for _ in range(5))
@@ -123,7 +110,9 @@ def test_a_session_is_erased_while_it_is_appended_to(store: SQLiteStore) -> None
     assert (seen.problems, seen.erased) == ((), 100)
 
 
-def test_what_another_process_wrote_meanwhile_is_erased_and_its_writer_refused(file: Path, store: SQLiteStore) -> None:
+def test_what_another_process_wrote_meanwhile_is_erased_and_its_writer_refused(
+    file: Path, store: SQLiteStore, entry: Entries
+) -> None:
     store.append(entry(), durable=True)
     with SQLiteStore(file, key=KEY) as other:
         assert other.erase("s-1") == 1
@@ -133,14 +122,18 @@ def test_what_another_process_wrote_meanwhile_is_erased_and_its_writer_refused(f
 
 
 @pytest.mark.parametrize("key", [None, b"another key"])
-def test_nothing_is_erased_without_the_key_that_sealed_it(file: Path, store: SQLiteStore, key: bytes | None) -> None:
+def test_nothing_is_erased_without_the_key_that_sealed_it(
+    file: Path, store: SQLiteStore, key: bytes | None, entry: Entries
+) -> None:
     kept = store.append(entry(), durable=True)
     with SQLiteStore(file, key=key) as other, pytest.raises(StoreError, match="another key"):
         other.erase("s-1")
     assert list(store.read()) == [kept]
 
 
-def test_a_locked_file_keeps_its_payloads_and_can_be_erased_later(file: Path, store: SQLiteStore) -> None:
+def test_a_locked_file_keeps_its_payloads_and_can_be_erased_later(
+    file: Path, store: SQLiteStore, entry: Entries
+) -> None:
     kept = store.append(entry(), durable=True)
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         connection.execute("BEGIN IMMEDIATE")
@@ -151,3 +144,37 @@ def test_a_locked_file_keeps_its_payloads_and_can_be_erased_later(file: Path, st
     assert store.erase("s-1") == 1
     assert store.append(entry(), durable=True).n == 2
     assert verify(store, KEY).problems == ()
+
+
+def test_an_erasure_says_why(store: SQLiteStore, entry: Entries) -> None:
+    store.append(entry())
+    store.erase("s-1", reason="asked for by M\u00fcller \ud800")
+    (erasure,) = [record for record in store.read() if record.kind is Kind.ERASURE]
+    assert (
+        bytes(erasure.payload or b"") == '{"payloads":1,"through":0,"reason":"asked for by Müller \\\\ud800"}'.encode()
+    )
+    assert verify(store, KEY).problems == ()
+
+
+def test_several_sessions_are_erased_and_one_that_cannot_be_keeps_none_of_the_others(
+    file: Path, store: SQLiteStore, entry: Entries
+) -> None:
+    for n in range(4):
+        store.append(entry(f"s-{n}", text=f"secret-{n}"), durable=True)
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("UPDATE heads SET seal = '' WHERE session = 's-1'")
+    with SQLiteStore(file, key=KEY) as other, pytest.raises(StoreError, match=r"'s-1'.*; 3 payloads of other sessions"):
+        other.erase_all(["s-0", "s-1", "s-2", "s-3", "nobody"], reason="old")
+    left = b"".join(path.read_bytes() for path in file.parent.iterdir())
+    assert [n for n in range(4) if b"secret-%d" % n in left] == [1]
+
+
+def test_a_session_is_idle_when_its_newest_record_but_erasures_is_older(store: SQLiteStore, entry: Entries) -> None:
+    for session, at in (("s-1", 1.0), ("s-1", 3.0), ("s-2", 2.0), ("s-3", 9.0)):
+        store.append(entry(session, at))
+    assert store.idle(3.0) == {"s-2": 1}
+    assert store.idle(3.5) == {"s-1": 2, "s-2": 1}
+    assert store.erase_all(store.idle(3.5)) == 3
+    assert store.idle(3.5) == {}
+    store.append(entry("s-2", 2.5))
+    assert store.idle(3.5) == {"s-2": 1}  # the time of its erasure does not count, what came behind it does

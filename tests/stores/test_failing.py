@@ -8,53 +8,31 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
-from msgspec import Raw
 from sqlalchemy import event
 
 from theodolite.core.errors import StoreError
-from theodolite.core.store import Entry, Kind, Record, verify
+from theodolite.core.store import Entry, Record, verify
 from theodolite.stores.memory import MemoryStore
 from theodolite.stores.sqlite import SQLiteStore
 from theodolite.stores.sqlite.backlog import Backlog
 from theodolite.stores.sqlite.commit import Committer
 
+Entries = Callable[..., Entry]
+Texts = Callable[..., list[str]]
+Locked = Callable[[Path], AbstractContextManager[None]]
+
 KEY = b"a key that only the operator has"
 
 
-def entry(session: str = "s-1", at: float = 1.0, text: str = "", codes: tuple[str, ...] = ()) -> Entry:
-    return Entry(session=session, at=at, kind=Kind.DECISION, payload=Raw(f'{{"text":"{text}"}}'.encode()), codes=codes)
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return tmp_path / "records.db"
-
-
-@pytest.fixture
-def store(file: Path) -> Iterator[SQLiteStore]:
-    with SQLiteStore(file, key=KEY, patience=0.2) as opened:
-        yield opened
-
-
-@contextmanager
-def locked(file: Path) -> Generator[None]:
-    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
-        connection.execute("BEGIN IMMEDIATE")
-        yield
-        connection.execute("ROLLBACK")
-
-
-def texts(store: SQLiteStore, session: str = "s-1") -> list[str]:
-    return [bytes(record.payload or b"").decode()[9:-2] for record in store.read(session=session)]
-
-
-def test_a_locked_file_is_told_to_whoever_waits_and_to_the_next_append(file: Path, store: SQLiteStore) -> None:
+def test_a_locked_file_is_told_to_whoever_waits_and_to_the_next_append(
+    file: Path, store: SQLiteStore, entry: Entries, texts: Texts, locked: Locked
+) -> None:
     store.append(entry(text="before"), durable=True)
     with locked(file):
         start = time.monotonic()
@@ -71,7 +49,9 @@ def test_a_locked_file_is_told_to_whoever_waits_and_to_the_next_append(file: Pat
     assert verify(store, KEY).problems == ()
 
 
-def test_what_nobody_waits_for_is_written_once_the_lock_is_gone(file: Path) -> None:
+def test_what_nobody_waits_for_is_written_once_the_lock_is_gone(
+    file: Path, entry: Entries, texts: Texts, locked: Locked
+) -> None:
     with SQLiteStore(file, key=KEY, patience=0.05, linger=0.001) as store:
         with locked(file):
             store.append(entry(text="queued"))
@@ -83,7 +63,7 @@ def test_what_nobody_waits_for_is_written_once_the_lock_is_gone(file: Path) -> N
             assert texts(other) == ["queued"]
 
 
-def test_a_lock_shorter_than_patience_is_waited_for(file: Path) -> None:
+def test_a_lock_shorter_than_patience_is_waited_for(file: Path, entry: Entries, locked: Locked) -> None:
     with SQLiteStore(file, key=KEY, patience=10) as store, ThreadPoolExecutor(1) as pool:
         with locked(file):
             waiting = pool.submit(store.append, entry(), durable=True)
@@ -92,14 +72,18 @@ def test_a_lock_shorter_than_patience_is_waited_for(file: Path) -> None:
         assert waiting.result().n == 0
 
 
-def test_whoever_waits_is_told_of_nothing_that_is_over(file: Path, store: SQLiteStore) -> None:
+def test_whoever_waits_is_told_of_nothing_that_is_over(
+    file: Path, store: SQLiteStore, entry: Entries, texts: Texts, locked: Locked
+) -> None:
     with locked(file), pytest.raises(StoreError, match="locked"):
         store.append(entry(text="taken"), durable=True)
     store.append(entry(text="later"), durable=True)
     assert texts(store) == ["taken", "later"]
 
 
-def test_whoever_waits_is_not_told_of_a_failure_that_began_before_he_came(file: Path) -> None:
+def test_whoever_waits_is_not_told_of_a_failure_that_began_before_he_came(
+    file: Path, entry: Entries, locked: Locked
+) -> None:
     with SQLiteStore(file, key=KEY, patience=1, linger=60) as store, ThreadPoolExecutor(2) as pool:
         with locked(file):
             first = pool.submit(store.append, entry("s-1"), durable=True)
@@ -110,7 +94,7 @@ def test_whoever_waits_is_not_told_of_a_failure_that_began_before_he_came(file: 
         assert second.result().n == 0
 
 
-def test_a_full_disk_loses_nothing_that_was_acknowledged(store: SQLiteStore) -> None:
+def test_a_full_disk_loses_nothing_that_was_acknowledged(store: SQLiteStore, entry: Entries) -> None:
     pages = [40]
 
     def limit(connection: sqlite3.Connection, *_: object) -> None:
@@ -139,7 +123,7 @@ def test_a_full_disk_loses_nothing_that_was_acknowledged(store: SQLiteStore) -> 
     assert verify(store, KEY).problems == ()
 
 
-def test_several_threads_that_wait_are_all_told(file: Path, store: SQLiteStore) -> None:
+def test_several_threads_that_wait_are_all_told(file: Path, store: SQLiteStore, entry: Entries, locked: Locked) -> None:
     def work(number: int) -> str:
         try:
             store.append(entry(f"s-{number}"), durable=True)
@@ -153,7 +137,7 @@ def test_several_threads_that_wait_are_all_told(file: Path, store: SQLiteStore) 
     assert sorted(record.session for record in store.read()) == ["s-0", "s-1", "s-2", "s-3"]
 
 
-def test_memory_is_bounded_while_the_file_cannot_be_written(file: Path) -> None:
+def test_memory_is_bounded_while_the_file_cannot_be_written(file: Path, entry: Entries, locked: Locked) -> None:
     with SQLiteStore(file, key=KEY, patience=0.5, room=20_000) as store:
         taken = 0
         with locked(file):
@@ -171,19 +155,21 @@ def test_memory_is_bounded_while_the_file_cannot_be_written(file: Path) -> None:
         assert verify(store, KEY).problems == ()
 
 
-def test_a_full_queue_makes_append_wait_and_loses_nothing(file: Path) -> None:
+def test_a_full_queue_makes_append_wait_and_loses_nothing(file: Path, entry: Entries) -> None:
     with SQLiteStore(file, key=KEY, room=20_000) as store:
         kept = [store.append(entry(text="x" * 1_000)) for _ in range(500)]
         assert list(store.read()) == kept
 
 
-def test_an_entry_larger_than_the_queue_is_taken(file: Path) -> None:
+def test_an_entry_larger_than_the_queue_is_taken(file: Path, entry: Entries) -> None:
     with SQLiteStore(file, room=2_000) as store:
         kept = [store.append(entry(text="x" * 5_000)) for _ in range(3)]
         assert list(store.read()) == kept
 
 
-def test_a_file_that_was_moved_away_is_told_and_written_once_it_is_back(file: Path, store: SQLiteStore) -> None:
+def test_a_file_that_was_moved_away_is_told_and_written_once_it_is_back(
+    file: Path, store: SQLiteStore, entry: Entries, texts: Texts
+) -> None:
     store.append(entry(text="before"), durable=True)
     elsewhere = file.with_name("elsewhere.db")
     file.rename(elsewhere)
@@ -194,7 +180,7 @@ def test_a_file_that_was_moved_away_is_told_and_written_once_it_is_back(file: Pa
     assert texts(store) == ["before", "taken"]
 
 
-def test_a_file_that_was_moved_away_is_not_made_anew(file: Path, store: SQLiteStore) -> None:
+def test_a_file_that_was_moved_away_is_not_made_anew(file: Path, store: SQLiteStore, entry: Entries) -> None:
     store.append(entry(), durable=True)
     file.rename(file.with_name("elsewhere.db"))
     reading = store.read()
@@ -204,7 +190,9 @@ def test_a_file_that_was_moved_away_is_not_made_anew(file: Path, store: SQLiteSt
     assert not file.exists()
 
 
-def test_closing_while_the_file_is_locked_says_how_many_records_are_gone(file: Path) -> None:
+def test_closing_while_the_file_is_locked_says_how_many_records_are_gone(
+    file: Path, entry: Entries, locked: Locked
+) -> None:
     store = SQLiteStore(file, key=KEY, patience=0.05)
     store.append(entry(), durable=True)
     with locked(file):
@@ -222,7 +210,9 @@ def test_an_io_error_loses_nothing_that_was_acknowledged(file: Path) -> None:
     subprocess.run([sys.executable, str(Path(__file__).with_name("limited.py")), str(file)], check=True, timeout=60)
 
 
-def test_an_attempt_that_did_reach_the_file_is_not_taken_for_another_writer(file: Path, store: SQLiteStore) -> None:
+def test_an_attempt_that_did_reach_the_file_is_not_taken_for_another_writer(
+    file: Path, store: SQLiteStore, entry: Entries
+) -> None:
     store.append(entry(), durable=True)
     committer = Committer(store.engine, file, KEY)
     chain, fresh = committer.chain("s-1"), committer.chain("s-2")
@@ -237,7 +227,7 @@ def test_an_attempt_that_did_reach_the_file_is_not_taken_for_another_writer(file
     assert verify(store, KEY).problems == ()
 
 
-def test_nobody_is_told_of_a_failure_that_a_later_attempt_made_good() -> None:
+def test_nobody_is_told_of_a_failure_that_a_later_attempt_made_good(entry: Entries) -> None:
     """Between a failure and the moment when whoever waits gets to look, his record may have been written."""
     backlog = Backlog(room=10_000, linger=0.0, retry=0.0)
     record, attempts = MemoryStore().append(entry()), itertools.count()
@@ -266,7 +256,7 @@ def test_nobody_is_told_of_a_failure_that_a_later_attempt_made_good() -> None:
     assert {error[:6] for error in told} <= {"locked"}
 
 
-def test_a_gap_in_memory_does_not_get_into_the_file(file: Path, store: SQLiteStore) -> None:
+def test_a_gap_in_memory_does_not_get_into_the_file(file: Path, store: SQLiteStore, entry: Entries) -> None:
     committer, memory = Committer(store.engine, file, KEY), MemoryStore()
     group = [memory.append(entry(name)) for name in ("s-1", "s-2", "s-1", "s-1", "s-1", "s-2")]
     for name in ("s-1", "s-2"):
@@ -290,7 +280,7 @@ def restless() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("restless")
-def test_what_is_admitted_while_the_work_ends_is_written_or_refused() -> None:
+def test_what_is_admitted_while_the_work_ends_is_written_or_refused(entry: Entries) -> None:
     for _ in range(100):
         backlog = Backlog(room=1, linger=0.0, retry=1.0)
         record, taken, written = MemoryStore().append(entry()), [0], [0]
@@ -317,7 +307,7 @@ def test_what_is_admitted_while_the_work_ends_is_written_or_refused() -> None:
         assert (taken, backlog.left) == (written, 0)
 
 
-def test_a_writing_thread_that_dies_leaves_nobody_waiting() -> None:
+def test_a_writing_thread_that_dies_leaves_nobody_waiting(entry: Entries) -> None:
     backlog = Backlog(room=10_000, linger=0.0, retry=1.0)
     record = MemoryStore().append(entry())
 
@@ -337,3 +327,36 @@ def test_a_writing_thread_that_dies_leaves_nobody_waiting() -> None:
         with pytest.raises(StoreError, match="its writing thread has died"):
             backlog.admit(1, waits=False)
     thread.join()
+
+
+def test_ready_tells_that_writing_behind_fails_until_it_succeeds(file: Path, entry: Entries, locked: Locked) -> None:
+    with SQLiteStore(file, key=KEY, patience=0.02, linger=0.001) as store:
+        store.ready()
+        with locked(file):
+            store.append(entry(text="taken"))  # written behind: whoever appended is told nothing
+            until = time.monotonic() + 10
+            told = ""
+            while not told and time.monotonic() < until:
+                try:
+                    store.ready()
+                except StoreError as error:
+                    told = str(error)
+            assert "locked; wait for it to end" in told
+            assert "records that wait in memory: 1" in told
+            for _ in range(3):  # told to everybody who asks, and asking takes nothing and writes nothing
+                with pytest.raises(StoreError, match="locked"):
+                    store.ready()
+        store.flush()
+        store.ready()
+        assert len(list(store.read())) == 1
+    with pytest.raises(StoreError, match="is closed"):
+        store.ready()
+
+
+def test_ready_tells_that_the_writing_thread_has_died() -> None:
+    backlog = Backlog(room=10_000, linger=0.0, retry=1.0)
+    backlog.ready()
+    backlog.stop()
+    backlog.work(lambda _: None)
+    with pytest.raises(StoreError, match="its writing thread has died"):
+        backlog.ready()

@@ -10,45 +10,24 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 
 import pytest
-from msgspec import Raw
 
 from theodolite.core.errors import StoreError
-from theodolite.core.store import Entry, Kind, Record, seal_registry, verify
+from theodolite.core.store import Entry, Record, seal_registry, verify
 from theodolite.stores.sqlite import SQLiteStore
+
+Entries = Callable[..., Entry]
+Locked = Callable[[Path], AbstractContextManager[None]]
 
 KEY = b"a key that only the operator has"
 
 
-def entry(session: str = "s-1", at: float = 1.0, text: str = "", codes: tuple[str, ...] = ()) -> Entry:
-    return Entry(session=session, at=at, kind=Kind.DECISION, payload=Raw(f'{{"text":"{text}"}}'.encode()), codes=codes)
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return tmp_path / "records.db"
-
-
-@pytest.fixture
-def store(file: Path) -> Iterator[SQLiteStore]:
-    with SQLiteStore(file, key=KEY, patience=0.2) as opened:
-        yield opened
-
-
-@contextmanager
-def locked(file: Path) -> Generator[None]:
-    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
-        connection.execute("BEGIN IMMEDIATE")
-        yield
-        connection.execute("ROLLBACK")
-
-
-def test_file_and_wal_can_be_read_by_their_owner_alone(file: Path, store: SQLiteStore) -> None:
+def test_file_and_wal_can_be_read_by_their_owner_alone(file: Path, store: SQLiteStore, entry: Entries) -> None:
     store.append(entry(), durable=True)
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in file.parent.iterdir()}
     assert modes == {"records.db": 0o600, "records.db-wal": 0o600, "records.db-shm": 0o600}
@@ -64,7 +43,7 @@ def test_a_commit_is_synced_before_it_is_acknowledged(store: SQLiteStore) -> Non
 @pytest.mark.parametrize(
     "name", ["file:records.db?mode=memory", "a%41b.db", "a#b?c=d&e.db", "a b\n'.db", "ü\u202e.db", ":memory:.db"]
 )
-def test_a_path_is_taken_literally(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_path_is_taken_literally(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch, entry: Entries) -> None:
     monkeypatch.chdir(tmp_path)
     with SQLiteStore(name) as store:
         store.append(entry())
@@ -108,7 +87,7 @@ def test_an_empty_file_that_must_be_a_store_is_refused_and_left_alone(file: Path
     assert file.read_bytes() == b""
 
 
-def test_a_new_store_has_its_registry_sealed(file: Path) -> None:
+def test_a_new_store_has_its_registry_sealed(file: Path, entry: Entries) -> None:
     with SQLiteStore(file, key=KEY) as store:
         assert store.registry() == seal_registry(count=0, link="", key=KEY)
         assert verify(store, KEY).intact
@@ -141,13 +120,13 @@ def test_another_schema_version_is_refused(file: Path) -> None:
         SQLiteStore(file)
 
 
-def test_an_empty_file_becomes_a_store(file: Path) -> None:
+def test_an_empty_file_becomes_a_store(file: Path, entry: Entries) -> None:
     file.touch()
     with SQLiteStore(file) as store:
         store.append(entry(), durable=True)
 
 
-def test_many_may_open_a_new_file_at_once(file: Path) -> None:
+def test_many_may_open_a_new_file_at_once(file: Path, entry: Entries) -> None:
     def work(number: int) -> Record:
         with SQLiteStore(file, key=KEY) as store:
             return store.append(entry(f"s-{number}"), durable=True)
@@ -159,7 +138,7 @@ def test_many_may_open_a_new_file_at_once(file: Path) -> None:
         assert verify(store, KEY).intact
 
 
-def test_a_new_file_that_is_locked_for_less_than_patience_is_waited_for(file: Path) -> None:
+def test_a_new_file_that_is_locked_for_less_than_patience_is_waited_for(file: Path, locked: Locked) -> None:
     file.touch()
     with ThreadPoolExecutor(1) as pool:
         with locked(file):
@@ -169,7 +148,7 @@ def test_a_new_file_that_is_locked_for_less_than_patience_is_waited_for(file: Pa
         opening.result().close()
 
 
-def test_a_new_file_that_is_locked_for_longer_than_patience_is_a_store_error(file: Path) -> None:
+def test_a_new_file_that_is_locked_for_longer_than_patience_is_a_store_error(file: Path, locked: Locked) -> None:
     file.touch()
     with locked(file), pytest.raises(StoreError, match=r"WAL mode|locked"):
         SQLiteStore(file, patience=0.1)
@@ -185,7 +164,7 @@ def test_importing_the_package_does_not_import_sqlalchemy() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_close_writes_what_waits_and_leaves_one_file(file: Path) -> None:
+def test_close_writes_what_waits_and_leaves_one_file(file: Path, entry: Entries) -> None:
     with SQLiteStore(file, key=KEY, linger=60) as store:
         record = store.append(entry())
     assert [path.name for path in file.parent.iterdir()] == [file.name]
@@ -193,7 +172,7 @@ def test_close_writes_what_waits_and_leaves_one_file(file: Path) -> None:
         assert list(store.read()) == [record]
 
 
-def test_a_closed_store_is_a_clear_error(file: Path) -> None:
+def test_a_closed_store_is_a_clear_error(file: Path, entry: Entries) -> None:
     store = SQLiteStore(file)
     store.close()
     store.close()
@@ -217,7 +196,7 @@ def test_no_thread_is_left(file: Path) -> None:
     assert threading.active_count() == before
 
 
-def test_appends_that_race_with_close_are_kept_or_refused(file: Path) -> None:
+def test_appends_that_race_with_close_are_kept_or_refused(file: Path, entry: Entries) -> None:
     store = SQLiteStore(file, key=KEY)
 
     def work(number: int) -> list[Record]:
@@ -238,7 +217,7 @@ def test_appends_that_race_with_close_are_kept_or_refused(file: Path) -> None:
         assert verify(store, KEY).problems == ()
 
 
-def test_a_store_that_is_forgotten_is_closed(file: Path) -> None:
+def test_a_store_that_is_forgotten_is_closed(file: Path, entry: Entries) -> None:
     before = threading.active_count()
     store = SQLiteStore(file, linger=60)
     store.append(entry())
@@ -265,7 +244,7 @@ def test_the_interpreter_ends_though_nobody_closed_and_what_waited_is_kept(file:
         assert len(list(store.read())) == 1
 
 
-def test_the_interpreter_ends_though_nobody_closed_and_the_file_is_locked(file: Path) -> None:
+def test_the_interpreter_ends_though_nobody_closed_and_the_file_is_locked(file: Path, locked: Locked) -> None:
     SQLiteStore(file).close()
     with locked(file):
         ended = subprocess.run([sys.executable, "-c", SCRIPT, str(file)], check=False, timeout=30, capture_output=True)

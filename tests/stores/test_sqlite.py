@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -21,22 +21,9 @@ from theodolite.stores.memory import MemoryStore
 from theodolite.stores.sqlite import SQLiteStore
 from theodolite.stores.sqlite.rows import Filter
 
+Entries = Callable[..., Entry]
+
 KEY = b"a key that only the operator has"
-
-
-def entry(session: str = "s-1", at: float = 1.0, text: str = "", codes: tuple[str, ...] = ()) -> Entry:
-    return Entry(session=session, at=at, kind=Kind.DECISION, payload=Raw(f'{{"text":"{text}"}}'.encode()), codes=codes)
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return tmp_path / "records.db"
-
-
-@pytest.fixture
-def store(file: Path) -> Iterator[SQLiteStore]:
-    with SQLiteStore(file, key=KEY, patience=0.2) as opened:
-        yield opened
 
 
 hostile = st.sampled_from(
@@ -116,7 +103,7 @@ def test_read_finds_what_memory_finds(
 
 
 @pytest.fixture(scope="module")
-def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[SQLiteStore, MemoryStore]]:
+def both(tmp_path_factory: pytest.TempPathFactory, entry: Entries) -> Iterator[tuple[SQLiteStore, MemoryStore]]:
     memory = MemoryStore(KEY, salts=lambda: "5a" * 16)
     file = tmp_path_factory.mktemp("both") / "records.db"
     with SQLiteStore(file, key=KEY, salts=lambda: "5a" * 16) as store:
@@ -131,24 +118,26 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[SQLiteStore
 
 @pytest.mark.parametrize(("at", "kept"), [(5, 5.0), (-0.0, 0.0), (True, 1.0)])
 def test_a_time_that_the_file_writes_otherwise_is_sealed_as_it_comes_back(
-    store: SQLiteStore, at: float, kept: float
+    store: SQLiteStore, at: float, kept: float, entry: Entries
 ) -> None:
     record = store.append(entry(at=at))
     assert repr(record.at) == repr(kept)
     assert verify(store, KEY).problems == ()
 
 
-def test_a_record_keeps_its_codes_in_order(store: SQLiteStore) -> None:
+def test_a_record_keeps_its_codes_in_order(store: SQLiteStore, entry: Entries) -> None:
     record = store.append(entry(codes=("c.d", "a.b", "c.d")))
     assert [found.codes for found in store.read()] == [("c.d", "a.b", "c.d")]
     assert list(store.read(code="c.d")) == [record]
 
 
-@pytest.mark.parametrize("wrong", [entry("s\ud800"), entry(codes=("a.b", "\udfff")), entry(at=float("nan"))])
-def test_an_entry_that_cannot_be_kept_is_refused_and_leaves_nothing_behind(store: SQLiteStore, wrong: Entry) -> None:
+@pytest.mark.parametrize("wrong", [{"session": "s\ud800"}, {"codes": ("a.b", "\udfff")}, {"at": float("nan")}])
+def test_an_entry_that_cannot_be_kept_is_refused_and_leaves_nothing_behind(
+    store: SQLiteStore, wrong: dict[str, object], entry: Entries
+) -> None:
     for _ in range(2):
         with pytest.raises(StoreError, match=r"surrogate|cannot be kept"):
-            store.append(wrong, durable=True)
+            store.append(entry(**wrong), durable=True)
     record = store.append(entry(), durable=True)
     assert list(store.read()) == [record]
 
@@ -160,7 +149,9 @@ def test_asking_for_a_lone_surrogate_is_a_store_error(store: SQLiteStore, name: 
         ask.get(name, lambda: store.erase("\ud800"))()
 
 
-def test_an_entry_that_no_row_can_hold_is_refused(store: SQLiteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_entry_that_no_row_can_hold_is_refused(
+    store: SQLiteStore, monkeypatch: pytest.MonkeyPatch, entry: Entries
+) -> None:
     monkeypatch.setattr("theodolite.stores.sqlite._LARGEST", 5_000)
     store.append(entry(text="x" * 3_000))
     with pytest.raises(StoreError, match="more than a row can hold"):
@@ -168,7 +159,7 @@ def test_an_entry_that_no_row_can_hold_is_refused(store: SQLiteStore, monkeypatc
 
 
 def test_many_more_sessions_than_are_remembered_go_on_where_they_ended(
-    file: Path, monkeypatch: pytest.MonkeyPatch
+    file: Path, monkeypatch: pytest.MonkeyPatch, entry: Entries
 ) -> None:
     monkeypatch.setattr("theodolite.stores.sqlite.commit._CHAINS", 10)
     loads: list[str] = []
@@ -188,7 +179,7 @@ def test_many_more_sessions_than_are_remembered_go_on_where_they_ended(
         assert [head.n for head in store.heads() if head.session.startswith("s-")] == [2] * 50
 
 
-def test_threads_make_one_chain_a_session(store: SQLiteStore) -> None:
+def test_threads_make_one_chain_a_session(store: SQLiteStore, entry: Entries) -> None:
     def work(number: int) -> list[Record]:
         kept: list[Record] = []
         for n in range(50):
@@ -206,7 +197,7 @@ def test_threads_make_one_chain_a_session(store: SQLiteStore) -> None:
 
 
 @pytest.fixture(scope="module")
-def full(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SQLiteStore]:
+def full(tmp_path_factory: pytest.TempPathFactory, entry: Entries) -> Iterator[SQLiteStore]:
     with SQLiteStore(tmp_path_factory.mktemp("full") / "records.db") as store:
         for n in range(20_000):
             store.append(entry(f"s-{n % 50}", at=float(n), text="x" * 1_000, codes=("a.b",) * (n % 1_000 == 0)))
@@ -254,7 +245,7 @@ def test_a_large_file_is_read_in_little_memory(full: SQLiteStore, since: float |
     assert peak < 4_000_000  # of some 26 MB in the file
 
 
-def test_a_reader_blocks_no_writer_and_sees_one_moment(store: SQLiteStore) -> None:
+def test_a_reader_blocks_no_writer_and_sees_one_moment(store: SQLiteStore, entry: Entries) -> None:
     kept = [store.append(entry(f"s-{n}")) for n in range(1_200)]
     reading = store.read()
     first = next(reading)
@@ -263,7 +254,7 @@ def test_a_reader_blocks_no_writer_and_sees_one_moment(store: SQLiteStore) -> No
     assert len(list(store.read())) == 1_201
 
 
-def test_a_reader_that_is_dropped_leaves_nothing_open(store: SQLiteStore) -> None:
+def test_a_reader_that_is_dropped_leaves_nothing_open(store: SQLiteStore, entry: Entries) -> None:
     for n in range(10):
         store.append(entry(at=float(n)))
     for _ in range(30):

@@ -2,43 +2,25 @@
 
 from __future__ import annotations
 
-import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
-from msgspec import Raw
 
 from theodolite.core.errors import StoreError
-from theodolite.core.store import Entry, Kind, verify
+from theodolite.core.store import Entry, verify
 from theodolite.stores.sqlite import SQLiteStore
+
+Entries = Callable[..., Entry]
+Texts = Callable[..., list[str]]
+Change = Callable[..., None]
 
 KEY = b"a key that only the operator has"
 
 
-def entry(session: str = "s-1", at: float = 1.0, text: str = "", codes: tuple[str, ...] = ()) -> Entry:
-    return Entry(session=session, at=at, kind=Kind.DECISION, payload=Raw(f'{{"text":"{text}"}}'.encode()), codes=codes)
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return tmp_path / "records.db"
-
-
-@pytest.fixture
-def store(file: Path) -> Iterator[SQLiteStore]:
-    with SQLiteStore(file, key=KEY, patience=0.2) as opened:
-        yield opened
-
-
-def texts(store: SQLiteStore, session: str = "s-1") -> list[str]:
-    return [bytes(record.payload or b"").decode()[9:-2] for record in store.read(session=session)]
-
-
-def test_the_later_of_two_writers_to_a_session_is_refused(file: Path, store: SQLiteStore) -> None:
+def test_the_later_of_two_writers_to_a_session_is_refused(file: Path, store: SQLiteStore, entry: Entries) -> None:
     first = store.append(entry(text="first"), durable=True)
     with SQLiteStore(file, key=KEY) as other:
         second = other.append(entry(text="second"), durable=True)
@@ -51,7 +33,9 @@ def test_the_later_of_two_writers_to_a_session_is_refused(file: Path, store: SQL
     assert verify(store, KEY).problems == ()
 
 
-def test_two_writers_to_a_new_session_make_one_chain(file: Path, store: SQLiteStore) -> None:
+def test_two_writers_to_a_new_session_make_one_chain(
+    file: Path, store: SQLiteStore, entry: Entries, texts: Texts
+) -> None:
     with SQLiteStore(file, key=KEY) as other:
         store.append(entry(text="queued"))
         other.append(entry(text="first"), durable=True)
@@ -61,7 +45,7 @@ def test_two_writers_to_a_new_session_make_one_chain(file: Path, store: SQLiteSt
         assert texts(store) == ["first"]
 
 
-def test_other_sessions_of_the_same_group_are_written(file: Path) -> None:
+def test_other_sessions_of_the_same_group_are_written(file: Path, entry: Entries, texts: Texts) -> None:
     with SQLiteStore(file, key=KEY, linger=60) as store:  # so that what is flushed is one group
         store.append(entry("s-1"), durable=True)
         with SQLiteStore(file, key=KEY) as other:
@@ -76,7 +60,7 @@ def test_other_sessions_of_the_same_group_are_written(file: Path) -> None:
         assert verify(store, KEY).problems == ()
 
 
-def test_a_refused_session_goes_on_in_a_store_opened_again(file: Path) -> None:
+def test_a_refused_session_goes_on_in_a_store_opened_again(file: Path, entry: Entries) -> None:
     with SQLiteStore(file) as store, SQLiteStore(file) as other:
         for writer in (store, other):
             writer.append(entry(), durable=True)
@@ -109,17 +93,11 @@ CUT = "UPDATE heads SET n = 0, hash = (SELECT hash FROM records WHERE session = 
 
 
 @pytest.fixture
-def kept(file: Path) -> Path:
+def kept(file: Path, entry: Entries) -> Path:
     with SQLiteStore(file, key=KEY) as store:
         for _ in range(3):
             store.append(entry("s-1"))
     return file
-
-
-def change(file: Path, *statements: str) -> None:
-    with closing(sqlite3.connect(file)) as connection, connection:
-        for statement in statements:
-            connection.execute(statement)
 
 
 @pytest.mark.parametrize(
@@ -130,11 +108,10 @@ def change(file: Path, *statements: str) -> None:
         ("DELETE FROM heads",),
         ("DELETE FROM records",),
         ("UPDATE heads SET seal = ''",),
-        ("INSERT INTO codes VALUES ('s-1', 3, 0, 'a.b')",),
     ],
 )
 def test_a_session_that_does_not_end_where_it_was_sealed_is_not_continued(
-    kept: Path, statements: tuple[str, ...]
+    kept: Path, statements: tuple[str, ...], entry: Entries, change: Change
 ) -> None:
     change(kept, *statements)
     with SQLiteStore(kept, key=KEY) as store:
@@ -154,7 +131,9 @@ def test_a_session_that_does_not_end_where_it_was_sealed_is_not_continued(
         ("DELETE FROM records", "DELETE FROM heads", "UPDATE registry SET count = 0, link = ''"),
     ],
 )
-def test_no_session_is_added_to_a_registry_that_was_changed(kept: Path, statements: tuple[str, ...]) -> None:
+def test_no_session_is_added_to_a_registry_that_was_changed(
+    kept: Path, statements: tuple[str, ...], entry: Entries, change: Change
+) -> None:
     change(kept, *statements)
     with SQLiteStore(kept, key=KEY) as store:
         before = (store.registry(), list(store.heads()))
@@ -165,7 +144,7 @@ def test_no_session_is_added_to_a_registry_that_was_changed(kept: Path, statemen
 
 @pytest.mark.parametrize("key", [None, b"another key"])
 @pytest.mark.parametrize("session", ["s-1", "s-2"])
-def test_nothing_is_appended_under_another_key(kept: Path, key: bytes | None, session: str) -> None:
+def test_nothing_is_appended_under_another_key(kept: Path, key: bytes | None, session: str, entry: Entries) -> None:
     with SQLiteStore(kept, key=key) as store:
         with pytest.raises(StoreError, match="another key"):
             store.append(entry(session), durable=True)
@@ -173,7 +152,9 @@ def test_nothing_is_appended_under_another_key(kept: Path, key: bytes | None, se
         assert verify(store, KEY).intact
 
 
-def test_a_change_while_the_store_is_open_is_not_sealed_over(file: Path, store: SQLiteStore) -> None:
+def test_a_change_while_the_store_is_open_is_not_sealed_over(
+    file: Path, store: SQLiteStore, entry: Entries, change: Change
+) -> None:
     for _ in range(3):
         store.append(entry("s-1"))
     store.flush()
@@ -183,7 +164,9 @@ def test_a_change_while_the_store_is_open_is_not_sealed_over(file: Path, store: 
     assert not verify(store, KEY).intact
 
 
-def test_a_row_in_the_way_refuses_its_session_alone(file: Path, store: SQLiteStore) -> None:
+def test_a_row_in_the_way_refuses_its_session_alone(
+    file: Path, store: SQLiteStore, entry: Entries, change: Change
+) -> None:
     store.append(entry("s-1"), durable=True)
     change(file, "INSERT INTO records VALUES ('s-1', 1, 1.0, 'event', x'', '', '', '', '')")
     with pytest.raises(StoreError, match="does not end where its head says"):
@@ -205,7 +188,7 @@ def book(store: SQLiteStore) -> list[object]:
     ],
 )
 def test_a_cell_of_a_foreign_type_is_a_store_error(
-    kept: Path, statement: str, read: Callable[[SQLiteStore], Iterable[object]]
+    kept: Path, statement: str, read: Callable[[SQLiteStore], Iterable[object]], change: Change
 ) -> None:
     change(kept, statement)
     with (

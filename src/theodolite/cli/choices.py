@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-__all__ = ("Form", "Reached", "ShortForm")
+__all__ = ("Form", "Reached", "Retold", "ShortForm")
 
 
 class Form(StrEnum):
@@ -13,6 +13,10 @@ class Form(StrEnum):
     TEXT = "text"
     JSON = "json"
     JSONL = "jsonl"
+    HTML = "html"
+    JUNIT = "junit"
+    SARIF = "sarif"
+    PNG = "png"
 
 
 class Reached(StrEnum):
@@ -20,6 +24,15 @@ class Reached(StrEnum):
 
     ELEVATED_REVIEW = "elevated_review"
     RESTRICTED_MODE = "restricted_mode"
+
+
+class Retold(StrEnum):
+    """The forms that a report can be given again."""
+
+    HTML = "html"
+    JUNIT = "junit"
+    SARIF = "sarif"
+    PNG = "png"
 
 
 class ShortForm(StrEnum):

@@ -12,9 +12,9 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
+from theodolite.cli.asking import with_model
 from theodolite.cli.exits import FINDING, NOTHING, say
 from theodolite.cli.output import write_blocks
-from theodolite.cli.probing import with_model
 from theodolite.cli.recordings import Recordings
 from theodolite.config.models import PanelSettings
 from theodolite.config.settings import Settings

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
+import time
 import warnings
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
@@ -37,6 +38,8 @@ __all__ = ("Plan", "batches", "judge", "judge_batch")
 BATCH = 500
 # Batches that wait for each worker, so that none is idle while this process reads.
 AHEAD = 2
+# Seconds in which a signal that was sent to all of them surely came. Our choice.
+_MOMENT = 0.5
 
 
 class Plan(Struct, frozen=True, kw_only=True):
@@ -93,6 +96,8 @@ def judge(
                 if item is not None:
                     yield item
     except BrokenExecutor as error:
+        # Who ends a whole group of processes ends this one too, a moment later: that is then what happened.
+        time.sleep(_MOMENT)
         raise TheodoliteError(
             "a worker process died: it was killed, or there was not enough memory. Give fewer --jobs"
         ) from error
@@ -113,11 +118,11 @@ def _answers(cut: Iterable[bytes], plan: bytes, pool: Executor, ahead: int) -> I
 
 @contextmanager
 def _sheltered() -> Generator[None, None, None]:
-    """Hold Ctrl-C back while a worker may be started: it inherits that, and is not stopped before it can say so."""
+    """Hold signals back while a worker may be started: it inherits that, and is not stopped before it can say so."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     try:
         yield
     finally:
@@ -173,8 +178,10 @@ class _Batch:
 
 
 def _begin() -> None:
-    """Leave Ctrl-C to the process that reads, and its warnings too."""
+    """Leave Ctrl-C to the process that reads, and its warnings too; be ended by it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     warnings.simplefilter("ignore", PluginWarning)
 
 

@@ -8,14 +8,13 @@ from importlib.metadata import version
 from pathlib import Path
 
 from msgspec import Struct
-from msgspec.structs import replace
 
+from theodolite.cli.asking import with_model, with_system
 from theodolite.cli.choices import Form
 from theodolite.cli.exits import NOT_JUDGED, NOTHING, say
 from theodolite.cli.output import reporting, write_blocks
 from theodolite.cli.recordings import Recordings
-from theodolite.config.models import chosen
-from theodolite.config.settings import Settings, nearest, read_settings
+from theodolite.config.settings import nearest, read_settings
 from theodolite.config.wiring import Instrument, wire
 from theodolite.core.errors import ConfigError
 from theodolite.core.reader import Recorded
@@ -23,12 +22,12 @@ from theodolite.core.reading import Failure
 from theodolite.readers.detection import find_recordings
 from theodolite.reports.layout import Block, Heading, Paragraph, Span, Style, counted
 from theodolite.reports.pages import pages_of
-from theodolite.reports.probes import DETECTOR, probe_blocks, probe_signals
+from theodolite.reports.probes import probe_blocks, probe_signals, used
 from theodolite.reports.totals import Run, Totals
 from theodolite.runtime.estimate import Estimate
 from theodolite.runtime.replay import Sighting, replay
 
-__all__ = ("Request", "probe_recordings", "with_model")
+__all__ = ("Request", "probe_recordings")
 
 
 class Request(Struct, frozen=True, kw_only=True):
@@ -51,8 +50,7 @@ def probe_recordings(request: Request) -> int:
     settings = with_model(read_settings(request.config), request.model)
     if not settings.panel.subject:
         raise ConfigError("no model is named to answer: give --model, or name a subject under [panel] in the settings")
-    if request.system is not None:
-        settings = _with_system(settings, request.system)
+    settings = with_system(settings, request.system)
     files = find_recordings(request.paths)
     store = None if request.estimate else request.store
     with wire(settings, store=store, asks=not request.estimate) as instrument:
@@ -60,25 +58,6 @@ def probe_recordings(request: Request) -> int:
         if request.estimate:
             return _estimate(request, instrument, held)
         return _probe(request, instrument, held)
-
-
-def with_model(settings: Settings, spec: str | None) -> Settings:
-    """Return the settings with the model of the command line in every role. Raises ConfigError for what is none."""
-    if spec is None:
-        return settings
-    named = chosen(spec, settings.models)
-    models = settings.models if named is None else {**settings.models, spec: named}
-    panel = replace(settings.panel, subject=spec, shadow="", baseline="", judge="")
-    return replace(settings, models=models, panel=panel)
-
-
-def _with_system(settings: Settings, file: Path) -> Settings:
-    try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"the system prompt {file} cannot be read: {error}") from error
-    table = {**settings.detectors.get(DETECTOR, {}), "system": text}
-    return replace(settings, detectors={**settings.detectors, DETECTOR: table})
 
 
 def _read(request: Request, held: Recordings) -> Iterator[Recorded]:
@@ -138,10 +117,8 @@ def _probe(request: Request, instrument: Instrument, held: Recordings) -> int:
 def _told(sightings: Iterable[Sighting], instrument: Instrument) -> Iterator[Block]:
     for sighting in sightings:
         yield from probe_blocks(sighting)
-    spent = instrument.monitor.fleet.purse.spent
     yield Heading((Span("Used", Style.STRONG),))
-    cost = f"cost unknown: {spent.unpriced} has no price" if spent.unpriced else f"cost {spent.cost:,.4f}"
-    yield Paragraph((Span(f"{counted(spent.calls, 'call')}, {counted(spent.tokens, 'token')}, {cost}"),))
+    yield Paragraph((Span(used(instrument.monitor.fleet.purse.spent)),))
 
 
 def _tell(request: Request, blocks: Iterator[Block]) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
+from types import MappingProxyType
 
 from msgspec.structs import replace
 
@@ -61,12 +62,20 @@ class Recordings:
         heads = (head for head in self._kept.heads() if head.session in self._origins)
         return sum(head.n + 1 - self._before.get(head.session, 0) for head in heads)
 
+    @property
+    def origins(self) -> Mapping[str, Origin]:
+        """Where each session was read, in the order in which they began."""
+        return MappingProxyType(self._origins)
+
     def origin(self, session: str) -> Origin:
         """Return where a session was read."""
         return self._origins.get(session, Origin())
 
-    def read(self, file: Path) -> Iterator[Recorded]:
-        """Yield what a file holds. Raises ConfigError as `open_recording` does, and StoreError."""
+    def read(self, file: Path, reached: Callable[[int], None] | None = None) -> Iterator[Recorded]:
+        """Yield what a file holds; `reached` is told the bytes that were read of it.
+
+        Raises ConfigError as `open_recording` does, and StoreError.
+        """
         origin = Origin(file=printable(str(file)))
 
         def tell(reader: Reader) -> None:
@@ -75,7 +84,7 @@ class Recordings:
 
         names: dict[str, str] = {}
         ended: str | None = None
-        for item in open_recording(file, self._readers, name=self._reader, told=tell):
+        for item in open_recording(file, self._readers, name=self._reader, told=tell, reached=reached):
             if ended is not None and not goes_on(ended, item):
                 del names[ended]
                 ended = None

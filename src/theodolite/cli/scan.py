@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -19,6 +20,8 @@ theodolite scan session.jsonl
 theodolite scan recordings/ --format jsonl --jobs 4 > sessions.jsonl
 
 theodolite scan recordings/ --store evidence.db --fail-on elevated_review
+
+theodolite scan recordings/ --baseline known.json
 """
 
 
@@ -66,9 +69,44 @@ _Reader = Annotated[
         "--reader", metavar="NAME", help="Read every recording in this form. `theodolite doctor` lists the forms."
     ),
 ]
+_Model = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        "-m",
+        metavar="MODEL",
+        help="Probe each session when it is over, and let this model answer: a name of [models], `local`, or "
+        "KIND:MODEL. `theodolite probe --estimate` says what that takes.",
+    ),
+]
+_System = Annotated[
+    Path | None, typer.Option("--system", metavar="FILE", help="The agent's system prompt, for the probes.")
+]
 _NoProbes = Annotated[
-    bool,
-    typer.Option("--no-probes", metavar="", help="Ask no model anything. The detectors that ship ask none so far."),
+    bool, typer.Option("--no-probes", metavar="", help="Ask no model anything, also where the settings name one.")
+]
+_Baseline = Annotated[
+    Path | None,
+    typer.Option(
+        "--baseline",
+        metavar="FILE",
+        help="Count only findings that FILE does not know: one of --write-baseline, or a report as json or jsonl.",
+    ),
+]
+_WriteBaseline = Annotated[
+    Path | None,
+    typer.Option(
+        "--write-baseline", metavar="FILE", help="Write the findings of this scan to FILE, to be known in the next one."
+    ),
+]
+_Suppressions = Annotated[
+    Path | None,
+    typer.Option(
+        "--suppressions",
+        metavar="FILE",
+        help="Findings that do not count, each with a reason and a last day; ./theodolite-suppressions.toml by "
+        "default, if it is there.",
+    ),
 ]
 _FailOn = Annotated[
     Reached | None,
@@ -90,16 +128,20 @@ def scan(  # noqa: PLR0913, PLR0917 - every option is an argument: that is how t
     calibration: _Calibration = None,
     config: _Config = None,
     reader: _Reader = None,
+    model: _Model = None,
+    system: _System = None,
     no_probes: _NoProbes = False,
+    baseline: _Baseline = None,
+    write_baseline: _WriteBaseline = None,
+    suppressions: _Suppressions = None,
     fail_on: _FailOn = None,
 ) -> None:
     """Judge recorded sessions, and report what was found, why, and what could not be judged.
 
-    Exit status: 0 nothing was found, 1 there is a finding, 2 the command or the configuration is wrong, 3 a session
-    has not enough evidence or failed, or a part could not be read. 2 goes before 1, and 1 before 3. The form of the
-    report changes nothing about it. With --fail-on, findings below ACTION are reported and do not count.
+    Exit status: 0 nothing new was found, 1 there is a new finding, 2 the command or the configuration is wrong, 3 a
+    session has not enough evidence or failed, or a part could not be read. 2 goes before 1, and 1 before 3. The form of
+    the report changes nothing about it. With --fail-on, findings below ACTION are reported and do not count.
     """
-    del no_probes
     with answering():
         from theodolite.cli.scanning import Request, scan_recordings  # noqa: PLC0415 - costs more than --help does
 
@@ -112,6 +154,13 @@ def scan(  # noqa: PLR0913, PLR0917 - every option is an argument: that is how t
             calibration=calibration,
             config=config,
             reader=reader,
+            model=model,
+            system=system,
+            probes=not no_probes,
+            baseline=baseline,
+            write_baseline=write_baseline,
+            suppressions=suppressions,
+            today=datetime.now(UTC).date(),
             fail_on=fail_on,
         )
         raise typer.Exit(scan_recordings(request))

@@ -5,12 +5,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
+from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from theodolite.cli.asking import with_model, with_system, without_models
 from theodolite.cli.cautions import cautions
 from theodolite.cli.choices import Form, Reached
 from theodolite.cli.exits import FINDING, NOT_JUDGED, NOTHING, say
@@ -18,16 +20,21 @@ from theodolite.cli.output import reporting
 from theodolite.cli.parallel import Plan, judge
 from theodolite.cli.progress import Progress
 from theodolite.cli.recordings import Recordings
+from theodolite.cli.triaging import Baseline, triage_of
 from theodolite.config.plugins import PluginWarning
 from theodolite.config.settings import Settings, nearest, read_settings
 from theodolite.config.wiring import Instrument, wire
 from theodolite.core.errors import ConfigError, TheodoliteError
 from theodolite.core.policy import Action, Outcome, highest
 from theodolite.core.reader import Recorded, Unreadable
+from theodolite.core.text import printable
 from theodolite.readers.detection import find_recordings
+from theodolite.reports.layout import counted
 from theodolite.reports.pages import pages_of
-from theodolite.reports.text import tally
+from theodolite.reports.text import tally, triage_lines
 from theodolite.reports.totals import Report, Run, Totals
+from theodolite.reports.triage import Triage
+from theodolite.runtime.purse import Spent
 from theodolite.runtime.replay import Sighting, replay
 
 __all__ = ("Request", "scan_recordings", "status")
@@ -38,9 +45,10 @@ SQLITE = b"SQLite format 3\0"
 
 
 class Request(Struct, frozen=True, kw_only=True):
-    """What was asked for: the arguments of `scan`."""
+    """What was asked for: the arguments of `scan`. `today` says which suppressions are in force."""
 
     paths: tuple[Path, ...]
+    today: date
     form: Form = Form.TEXT
     output: Path | None = None
     jobs: int = 1
@@ -48,14 +56,24 @@ class Request(Struct, frozen=True, kw_only=True):
     calibration: Path | None = None
     config: Path | None = None
     reader: str | None = None
+    baseline: Path | None = None
+    write_baseline: Path | None = None
+    suppressions: Path | None = None
+    model: str | None = None
+    system: Path | None = None
+    probes: bool = True
     fail_on: Reached | None = None
 
 
 def scan_recordings(request: Request) -> int:
     """Scan, write the report, and return the exit status. Raises TheodoliteError and KeyboardInterrupt."""
-    settings = read_settings(request.config)
+    settings = with_system(with_model(read_settings(request.config), request.model), request.system)
+    if not request.probes:
+        settings = without_models(settings)
+    triage = triage_of(request.baseline, request.suppressions, request.today)
     files = find_recordings(request.paths)
     _spare(request, files)
+    baseline = None if request.write_baseline is None else Baseline(request.write_baseline)
     totals = Totals()
     fail_on = None if request.fail_on is None else Action(request.fail_on)
     with _wired(settings, request) as instrument:
@@ -64,16 +82,20 @@ def scan_recordings(request: Request) -> int:
             say(f"warning: {caution}")
         held = Recordings(files, instrument.readers, reader=request.reader, kept=instrument.store)
         with reporting(request.form, request.output, pages_of(instrument.monitor.detectors)) as report:
-            _scan(request, instrument, held, report, totals)
+            _Scan(request, instrument, held, totals, triage, baseline).write(report)
         if held.continued:
             say(_continued(held.continued, _store(request, instrument)))
     if request.form is Form.JSONL or request.output is not None:
         say(_line(totals))
+        for line in triage_lines(totals, triage.result(complete=True)):
+            say(line)
+    if baseline is not None:
+        say(f"{counted(baseline.write(), 'finding')} written to the baseline {request.write_baseline}")
     return status(totals, fail_on)
 
 
 def status(totals: Totals, fail_on: Action | None = None) -> int:
-    """Return the exit status of a scan: a finding before what could not be judged.
+    """Return the exit status of a scan: a new finding before what could not be judged.
 
     With `fail_on` a session counts as found when its action reaches it, and only then.
     """
@@ -101,7 +123,15 @@ def _spare(request: Request, files: Sequence[Path]) -> None:
     """Refuse a report that would take the place of something else. Raises ConfigError."""
     if request.output is None:
         return
-    others = [*files, *(path for path in (request.store, request.calibration, request.config) if path is not None)]
+    named = (
+        request.store,
+        request.calibration,
+        request.config,
+        request.baseline,
+        request.write_baseline,
+        request.suppressions,
+    )
+    others = [*files, *(path for path in named if path is not None)]
     target = request.output.resolve()
     for other in others:
         if target in {other.resolve(), other.with_name(f"{other.name}-wal").resolve()}:
@@ -118,34 +148,96 @@ def _check(request: Request, instrument: Instrument) -> None:
         raise ConfigError(f"no reader is named {request.reader!r}: {nearest(request.reader, names)}")
     if request.jobs > 1 and instrument.settings.store.raw_events:
         raise ConfigError("store.raw_events records a session from one process: leave --jobs out, or raw_events")
+    if request.jobs > 1 and instrument.settings.panel.subject:
+        raise ConfigError("models are asked from one process: leave --jobs out, or add --no-probes")
 
 
-def _scan(request: Request, instrument: Instrument, held: Recordings, report: Report, totals: Totals) -> None:
-    fitted = instrument.monitor.fleet.calibration
-    run = Run(
-        version=version("theodolite"),
-        calibration=fitted.id if fitted else None,
-        store=_store(request, instrument),
-    )
-    try:
-        with Progress(len(held.files), streams=request.form is not Form.TEXT and request.output is None) as progress:
-            recorded = _recorded(request, held, progress)
-            with closing(_judged(recorded, request, instrument)) as sightings:
+class _Scan:
+    """A scan under way."""
+
+    def __init__(  # noqa: PLR0917 - all that one scan is about
+        self,
+        request: Request,
+        instrument: Instrument,
+        held: Recordings,
+        totals: Totals,
+        triage: Triage,
+        baseline: Baseline | None,
+    ) -> None:
+        self._request = request
+        self._instrument = instrument
+        self._held = held
+        self._totals = totals
+        self._triage = triage
+        self._baseline = baseline
+        self._judged: set[str] = set()
+        streams = request.form is not Form.TEXT and request.output is None
+        self._progress = Progress(held.files, streams=streams)
+
+    def write(self, report: Report) -> None:
+        """Judge all, and write the report: of what was judged, where the scan is stopped."""
+        fitted = self._instrument.monitor.fleet.calibration
+        store = self._instrument.store
+        run = Run(
+            version=version("theodolite"),
+            calibration=fitted.id if fitted else None,
+            store=_store(self._request, self._instrument),
+        )
+        try:
+            with self._progress, closing(_judged(self._recorded(), self._request, self._instrument)) as sightings:
                 for item in sightings:
-                    origin = held.origin(item.session)
-                    totals.add(item, origin)
-                    report.add(item, origin)
-                    progress.sessions = totals.sessions
-        if instrument.store is not None:
-            instrument.store.flush()
-            run = replace(run, records=held.records)
-    except (KeyboardInterrupt, TheodoliteError) as stop:
-        if totals.sessions or isinstance(stop, KeyboardInterrupt):
-            report.end(totals, replace(run, complete=False, store=""))
-            kept = "" if instrument.store is None else " and kept"
-            say(f"stopped: what was judged{kept} until here is {_line(totals)}")
-        raise
-    report.end(totals, run)
+                    self._take(item, report)
+            if store is not None:
+                store.flush()
+                run = replace(run, records=self._held.records)
+            run = replace(run, asked=self._asked())
+        except (KeyboardInterrupt, TheodoliteError) as stop:
+            if self._totals.sessions or isinstance(stop, KeyboardInterrupt):
+                result = self._triage.result(complete=False)
+                report.end(self._totals, replace(run, complete=False, store="", triage=result, asked=self._asked()))
+                self._say_stopped()
+            raise
+        report.end(self._totals, replace(run, triage=self._triage.result(complete=True)))
+
+    def _take(self, item: Sighting | Unreadable, report: Report) -> None:
+        origin = self._held.origin(item.session)
+        if isinstance(item, Sighting):
+            origin = replace(origin, marks=self._triage.marks(item))
+            if self._baseline is not None:
+                self._baseline.add(item, origin)
+            self._judged.add(item.session)
+        self._totals.add(item, origin)
+        report.add(item, origin)
+        self._progress.sessions = self._totals.sessions
+
+    def _asked(self) -> Spent | None:
+        """Return what was used of models; None where nobody was there to be asked."""
+        asks = bool(self._instrument.settings.panel.subject)
+        return self._instrument.monitor.fleet.purse.spent if asks else None
+
+    def _say_stopped(self) -> None:
+        """Say what was done, and how to go on."""
+        kept = self._instrument.store is not None
+        say(f"stopped: what was judged{' and kept' if kept else ''} until here is {_line(self._totals)}")
+        waiting = [origin.file for name, origin in self._held.origins.items() if name not in self._judged]
+        files = [printable(str(file)) for file in self._held.files]
+        at = files.index(waiting[0]) if waiting else self._progress.files
+        if at < len(files):
+            other = ", with another --store, since this one holds what was kept" if kept else ""
+            done = f"{at:,} of {counted(len(files), 'file')} {'is' if at == 1 else 'are'} done"
+            say(f"to go on: {done}; scan again from {files[at]} on{other}")
+
+    def _recorded(self) -> Iterator[Recorded]:
+        """Yield what the files hold. One of an unknown form stops the scan where it was named, not in a folder."""
+        progress = self._progress
+        for file in self._held.files:
+            try:
+                yield from progress.counting(self._held.read(file, progress.reached))
+            except ConfigError as error:
+                if file in self._request.paths:
+                    raise
+                yield Unreadable(file=str(file), line=0, reason=str(error).removeprefix(f"{file} "))
+            progress.filed()
 
 
 def _store(request: Request, instrument: Instrument) -> str:
@@ -163,21 +255,15 @@ def _continued(sessions: Sequence[str], store: str) -> str:
     )
 
 
-def _recorded(request: Request, held: Recordings, progress: Progress) -> Iterator[Recorded]:
-    """Yield what the files hold. One of an unknown form stops the scan where it was named, not where it was found."""
-    for place, file in enumerate(held.files):
-        progress.files = place
-        try:
-            yield from progress.counting(held.read(file))
-        except ConfigError as error:
-            if file in request.paths:
-                raise
-            yield Unreadable(file=str(file), line=0, reason=str(error).removeprefix(f"{file} "))
-
-
 def _judged(
     recorded: Iterator[Recorded], request: Request, instrument: Instrument
 ) -> Generator[Sighting | Unreadable, None, None]:
+    if instrument.settings.panel.subject:
+        from theodolite.runtime.prober import Prober  # noqa: PLC0415 - an event loop, which nobody else needs
+
+        with Prober(instrument.monitor.fleet.panel, reason="theodolite scan") as prober:
+            yield from replay(recorded, instrument.monitor, prober)
+        return
     if request.jobs == 1:
         yield from replay(recorded, instrument.monitor)
         return

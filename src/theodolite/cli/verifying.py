@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from theodolite.cli.newfile import new_file
 from theodolite.config.wiring import read_key
 from theodolite.core.errors import ConfigError, StoreError
 from theodolite.core.store import Head, Problem, Verification, verify
@@ -49,12 +50,9 @@ def write_heads(file: Path, output: Path | None) -> None:
         sys.stdout.buffer.write(lines)
         sys.stdout.buffer.flush()
         return
-    try:
-        # Heads that were kept before may be the only ones that show what was put back: they are not written over.
-        with output.open("xb") as stream:
-            stream.write(lines)
-    except OSError as error:
-        raise ConfigError(f"the heads cannot be written to {output} ({error.strerror}): name a new file") from error
+    # Heads that were kept before may be the only ones that show what was put back: they are not written over.
+    with new_file(output) as stream:
+        stream.write(lines)
 
 
 def _read_heads(path: Path) -> list[Head]:

@@ -22,7 +22,8 @@ class ModelSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     `kind` is one of KINDS. `model` is the provider's name for it, or for `local` the path of a GGUF file, relative to
     the settings; `local` without one is the embedded model. `base_url` is that of a compatible server, `api_key_env`
     the environment variable that holds the key: keys do not belong in files under version control. `price` is what a
-    million tokens cost, as input and output. What is left out is the adapter's own default.
+    million tokens cost, as input and output; `top_logprobs` how many alternatives a choice is read from, 0 for models
+    that show none. What is left out is the adapter's own default.
     """
 
     kind: str
@@ -33,6 +34,7 @@ class ModelSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     max_concurrency: int | None = None
     temperature: float | None = None
     max_tokens: int | None = None
+    top_logprobs: int | None = None
 
 
 class PanelSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -90,6 +92,14 @@ KINDS: Mapping[str, Callable[[Mapping[str, object], str], Model]] = {
 }
 
 
+# What a kind has no use for: an error, since who sets it expects something of it.
+_NOT_FOR: Mapping[str, frozenset[str]] = {
+    "local": frozenset({"base_url", "price", "api_key", "top_logprobs"}),
+    "anthropic": frozenset({"top_logprobs"}),
+    "pydantic-ai": frozenset({"base_url", "api_key", "top_logprobs"}),
+}
+
+
 def chosen(spec: str, named: Iterable[str]) -> ModelSettings | None:
     """Return the model that a word on the command line means: `local`, `KIND:MODEL`, or None for a name of `[models]`.
 
@@ -123,7 +133,7 @@ def open_model(name: str, settings: ModelSettings, folder: Path = Path()) -> Mod
         raise ConfigError(f"models.{name}.model is missing: give the provider's name of the model")
     given: dict[str, object] = {
         key: getattr(settings, key)
-        for key in ("base_url", "price", "max_concurrency", "temperature", "max_tokens")
+        for key in ("base_url", "price", "max_concurrency", "temperature", "max_tokens", "top_logprobs")
         if getattr(settings, key) not in {None, ""}
     }
     if settings.api_key_env:
@@ -131,8 +141,8 @@ def open_model(name: str, settings: ModelSettings, folder: Path = Path()) -> Mod
         if not key:
             raise ConfigError(f"models.{name}.api_key_env: the environment variable {settings.api_key_env} is not set")
         given["api_key"] = key
-    strange = {"base_url", "price", "api_key"} & given.keys() if local else {"base_url", "api_key"} & given.keys()
-    if strange and settings.kind in {"local", "pydantic-ai"}:
+    strange = given.keys() & _NOT_FOR.get(settings.kind, frozenset())
+    if strange:
         raise ConfigError(f"models.{name}: a model of the kind {settings.kind} takes no {min(strange)}")
     model = str(folder / settings.model) if local and settings.model else settings.model
     return KINDS[settings.kind](given, model)

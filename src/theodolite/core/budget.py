@@ -23,8 +23,8 @@ class Limit(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=Fa
 
     def __post_init__(self) -> None:
         for name in ("calls", "tokens", "cost"):
-            value: float | None = getattr(self, name)
-            if value is not None and not (math.isfinite(value) and value >= 0):
+            value: object = getattr(self, name)
+            if value is not None and not (isinstance(value, int | float) and 0 <= value < math.inf):
                 raise ValueError(f"a limit of {value} {name} is none: give a number, 0 or more")
 
 

@@ -18,6 +18,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from msgspec.structs import force_setattr
 
 from theodolite.core.arguments import Foreign, freeze, thaw
+from theodolite.core.errors import EventError
 from theodolite.core.fields import hold
 from theodolite.core.reading import Failure, Reading
 
@@ -139,7 +140,8 @@ class SystemPromptSet(HostEvent, frozen=True, kw_only=True, tag=True, gc=False):
 class Tool(Struct, frozen=True, kw_only=True, gc=False):
     """One tool that the agent may call, with the MCP hints where the host shows them (None: not shown).
 
-    `parameters` is the JSON of its schema. Raises EventError like an event, also for JSON that is not an object.
+    `parameters` is the JSON of its schema. Raises EventError like an event, also for JSON that is not an object, or is
+    nested deeper than the arguments of a call may be.
     """
 
     name: str
@@ -152,7 +154,10 @@ class Tool(Struct, frozen=True, kw_only=True, gc=False):
     def __post_init__(self) -> None:
         hold(self)
         if isinstance(self.parameters, Raw):
-            thaw(self.parameters, "the parameters of a tool")
+            _, foreign = freeze(thaw(self.parameters, "the parameters of a tool"))
+            if foreign:
+                fault = f"{foreign[0].type} at {foreign[0].path}"
+                raise EventError(f"the parameters of the tool {self.name!r}: {fault}; leave them UNSET")
             force_setattr(self, "parameters", Raw(bytes(self.parameters)))  # the bytes under a Raw may be the caller's
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from enum import StrEnum
 from typing import NewType, Protocol, TypeVar
 
@@ -12,7 +11,8 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from theodolite.core.arguments import is_mapping, is_sequence
-from theodolite.core.event import Event, encode_event
+from theodolite.core.event import Event, ToolCallProposed, encode_event
+from theodolite.core.quotation import MARK, Hidden, Whole, spliced
 from theodolite.core.reading import Evidence, Fact, Failure, Reading
 
 __all__ = ("CategoricalOnly", "DenyAll", "Profile", "Redacted", "Redactor", "Scrubber", "redact", "redact_event")
@@ -30,10 +30,11 @@ Redacted = NewType("Redacted", str)
 
 
 class Profile(StrEnum):
-    """How much text the store may hold: scrubbed text, or none at all."""
+    """How much text the store may hold: scrubbed, none at all, or scrubbed and for the operator's eyes alone."""
 
     STANDARD = "standard"
     CATEGORICAL = "categorical"
+    ENCRYPTED = "encrypted"
 
 
 class Redactor(Protocol):
@@ -104,43 +105,33 @@ class CategoricalOnly:
         return self._inner.field(name, value)
 
 
-# Fields of events by what they hold; a field that stands in neither is not kept. Plain: identifiers, counts, members
-# of closed lists, and the operator, who answers for what he did. Scrubbed: words, or what may hold some.
+# Fields of events by what they hold; a field that stands in none is not kept. Plain: identifiers, counts, members of
+# closed lists, and the operator, who answers for what he did. Names and texts are scrubbed.
 PLAIN_FIELDS = frozenset(
     {"event", "session", "agent", "seq", "at", "turn", "channel", "source", "role", "error", "operator"}
     | {"length", "temperature", "top_p", "input_tokens", "output_tokens", "before", "after"}
     | {"about", "exchanges", "checked", "verdict"}
 )
-SCRUBBED_FIELDS = frozenset(
-    {
-        "text",
-        "tool",
-        "tools",
-        "arguments",
-        "call",
-        "foreign",
-        "model",
-        "to",
-        "child",
-        "reason",
-        "contract",
-        "prompt_hash",
-    }
-    | {"asker", "said", "first", "canaries", "usage"}
+NAME_FIELDS = frozenset(
+    {"tool", "tools", "call", "model", "to", "child", "contract", "prompt_hash", "asker", "first", "usage"}
 )
-_PLACEHOLDER = re.compile(r"\[REDACTED:[A-Z0-9_]+\]|\N{HORIZONTAL ELLIPSIS}$| \[CUT: [0-9]+ characters\]")
-# A shorter piece of text stands in too many places to be told from chance, and is no key.
+TEXT_FIELDS = frozenset({"text", "arguments", "foreign", "reason", "said", "canaries"})
+# Names that hosts and operators gave, such as `to` and `id`, stand by chance in any long key. A shorter one is held
+# against no other text.
 _TELLING = 8
+
+CLOSED_WORDS = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
+"""What `expected` and `observed` may say under any profile: the types of JSON Schema, alone or joined by ` or `."""
 
 _S = TypeVar("_S", Reading, Failure, Reading | Failure)
 
 
-def redact(said: _S, redactor: Redactor, secrets: Collection[str] = (), *, around: Iterable[Event] = ()) -> _S:
+def redact(said: _S, redactor: Redactor, secrets: Collection[str] = (), *, around: Sequence[Event] = ()) -> _S:
     """Return a reading or failure with every free text and every categorical word passed through the redactor.
 
     Session does this once to each answer; nothing unredacted gets further. `around` are the events it may quote: what
-    stands in one of them is shown only where the text around it, scrubbed as a whole, still holds it. A line of a
-    private key does not look like one; the key does.
+    stands in one of them is shown only as far as that whole text, scrubbed, shows it. A line of a private key does not
+    look like one; the key does.
     """
     if isinstance(said, Failure):
         scrub = Scrubber(redactor, secrets, ())
@@ -160,7 +151,10 @@ def _evidence(item: Evidence, scrub: Scrubber) -> Evidence:
     if not (item.path or item.expected or item.observed):
         return item
     return replace(
-        item, path=scrub.quote(item.path), expected=scrub.quote(item.expected), observed=scrub.quote(item.observed)
+        item,
+        path=scrub.quote(item.path, name=True),
+        expected=scrub.word(item.expected),
+        observed=scrub.word(item.observed),
     )
 
 
@@ -171,7 +165,7 @@ def _fact(item: Fact, redactor: Redactor) -> Fact:
 
 
 def redact_event(
-    event: Event, redactor: Redactor, secrets: Collection[str] = (), *, around: Iterable[Event] = ()
+    event: Event, redactor: Redactor, secrets: Collection[str] = (), *, around: Sequence[Event] = ()
 ) -> Raw:
     """Return an event as JSON that may be kept: every text in it scrubbed, long ones cut, values of arguments too.
 
@@ -186,50 +180,79 @@ def redact_event(
 class Scrubber:
     """A redactor at work on one answer or event, among the texts that this may quote."""
 
-    def __init__(self, redactor: Redactor, secrets: Collection[str], around: Iterable[Event]) -> None:
+    def __init__(self, redactor: Redactor, secrets: Collection[str], around: Sequence[Event]) -> None:
         self._redactor = redactor
         self._secrets = secrets
         self._around = around
         # One text is quoted from several times, and a value is looked at with its name and without.
         self._passed: dict[str, str] = {}
+        self._known: dict[str, Whole] = {}
+        self._texts: list[str] | None = None
 
     def member(self, name: str, value: object) -> object:
         """Return a field of an event as it may be kept."""
         if name in PLAIN_FIELDS:
             return value
-        return self.value(value) if name in SCRUBBED_FIELDS else DenyAll().field(name, "")
+        if name in NAME_FIELDS:
+            return self.value(value, name=True)
+        return self.value(value) if name in TEXT_FIELDS else DenyAll().field(name, "")
 
-    def value(self, value: object) -> object:
-        """Return a value of JSON with every text in it scrubbed."""
+    def value(self, value: object, *, name: bool = False) -> object:
+        """Return a value of JSON with every text in it scrubbed; `name` says that they are names."""
         if isinstance(value, str):
-            return self.words(value)
+            return self.words(value, name=name)
         if is_mapping(value):
-            return {self.words(str(name)): self._named(str(name), item) for name, item in value.items()}
+            return {
+                self.words(str(key), name=True): self._named(str(key), item, name=name) for key, item in value.items()
+            }
         if is_sequence(value):
-            return [self.value(item) for item in value]
+            return [self.value(item, name=name) for item in value]
         if isinstance(value, int | float) and not isinstance(value, bool):
             # A card or account number may come as a number.
-            return value if self._pass(str(value)) == str(value) else "[REDACTED:NUMBER]"
+            passed = self.words(str(value), name=True)
+            return value if passed == str(value) else _mark(passed, "[REDACTED:NUMBER]")
         return value
 
-    def _named(self, name: str, value: object) -> object:
+    def _named(self, key: str, value: object, *, name: bool) -> object:
         """Return a member of a mapping scrubbed: what is called a password is one, whatever it looks like."""
         if isinstance(value, bool) or not isinstance(value, str | int | float) or len(str(value)) > EVENT_TEXT:
-            return self.value(value)
-        line = f"{name}: {value}"
-        return self.value(value) if self._pass(line).endswith(f": {self._pass(str(value))}") else "[REDACTED:SECRET]"
+            return self.value(value, name=name)
+        line = self._pass(f"{key}: {value}")
+        if line.endswith(f": {self._pass(str(value))}"):
+            return self.value(value, name=name)
+        return _mark(line.removeprefix(f"{key}: "), "[REDACTED:SECRET]")
 
-    def quote(self, text: str) -> str:
+    def word(self, text: str) -> str:
+        """Return a closed word as it is, and any other text as a quotation."""
+        closed = all(word in CLOSED_WORDS for word in text.split(" or "))
+        planted = any(secret and secret.casefold() in text for secret in self._secrets)
+        return text if closed and not planted else self.quote(text)
+
+    def quote(self, text: str, *, name: bool = False) -> str:
         """Return a text scrubbed, and cut to the length of a quotation."""
-        passed = self.words(text)
+        passed = self.words(text, name=name)
         return passed if len(passed) <= QUOTE else passed[: QUOTE - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
-    def words(self, text: str) -> str:
+    def words(self, text: str, *, name: bool = False) -> str:
         """Return a text scrubbed, a long one cut; no secret is cut in two, and no part of one is shown."""
         passed = self._beginning(text)
-        if len(text) < _TELLING or all(_survives(passed, whole) for whole in self._wholes(text)):
+        if not text or (name and len(text) < _TELLING):
             return passed
-        return DenyAll().text(text)
+        hidden = self._inherited(text, passed)
+        return self._beginning(spliced(text, hidden)) if hidden else passed
+
+    def _inherited(self, piece: str, passed: str) -> list[Hidden]:
+        """Return what of a piece is hidden in the texts that it may come from.
+
+        A short piece may stand in several by chance: it is shown if one of them shows it.
+        """
+        hidden: list[Hidden] = []
+        for whole in self._wholes(piece):
+            if not whole.shows(piece, passed):
+                hidden += whole.over(piece)
+            elif len(piece) < _TELLING:
+                return []
+        return hidden
 
     def _pass(self, text: str) -> str:
         if text not in self._passed:
@@ -245,27 +268,28 @@ class Scrubber:
         longer = self._pass(text[: EVENT_TEXT + BEYOND])
         return f"{short[: _alike(short, longer)]} [CUT: {len(text)} characters]"
 
-    def _wholes(self, piece: str) -> Iterator[str]:
-        """Yield, scrubbed, each text that a piece may come from; of a long one what lies around the piece."""
-        for event in self._around:
-            text = getattr(event, "text", "")
-            at = text.find(piece) if isinstance(text, str) else -1
-            if at < 0:
-                continue
-            if len(text) > 2 * BEYOND:
-                text = text[max(0, at - BEYOND) : at + len(piece) + BEYOND]
-            yield self._pass(text)
+    def _wholes(self, piece: str) -> Iterator[Whole]:
+        """Yield each text that a piece may come from, the newest first."""
+        if self._texts is None:
+            self._texts = [text for event in reversed(self._around) if (text := _said(event))]
+        for text in self._texts:
+            if piece in text:
+                if text not in self._known:
+                    self._known[text] = Whole(text, self._pass(text))
+                yield self._known[text]
 
 
-def _survives(piece: str, whole: str) -> bool:
-    """Whether all that a scrubbed piece shows stands in the scrubbed text around it, in that order."""
-    at = 0
-    for shown in _PLACEHOLDER.split(piece):
-        at = whole.find(shown, at)
-        if at < 0:
-            return False
-        at += len(shown)
-    return True
+def _said(event: Event) -> str:
+    """Return the text of an event; of a call its arguments, as JSON."""
+    if isinstance(event, ToolCallProposed):
+        return bytes(event.arguments).decode() if isinstance(event.arguments, Raw) else ""
+    text = getattr(event, "text", "")
+    return text if isinstance(text, str) else ""
+
+
+def _mark(passed: str, otherwise: str) -> str:
+    """Return the mark that is all that was left of a value, where it tells the value from others."""
+    return passed if MARK.fullmatch(passed) and not passed.startswith("[REDACTED:") else otherwise
 
 
 def _alike(one: str, other: str) -> int:

@@ -12,7 +12,7 @@ class Shelf(Protocol):
     """Keeps what `Session.save` gave of sessions with open inquiries. It holds raw text: an implementation seals it.
 
     Laws: what was kept last of a session is what is held of it, also after a crash; a session that was dropped is not
-    held; safe for several threads.
+    held; sessions may be kept and dropped while `held` is read; safe for several threads, each session on one of them.
     """
 
     def keep(self, session: str, saved: bytes) -> None:

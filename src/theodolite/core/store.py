@@ -24,17 +24,20 @@ import hmac
 import math
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from theodolite.core.errors import StoreError
+from theodolite.core.text import printable
 
 __all__ = (
     "Entry",
+    "Erasure",
     "Head",
+    "Indexed",
     "Kind",
     "Problem",
     "ReadableStore",
@@ -76,6 +79,14 @@ class Entry(Struct, frozen=True, kw_only=True, gc=False):
     kind: Kind
     payload: Raw
     codes: tuple[str, ...] = ()
+
+
+class Erasure(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
+    """The payload of an erasure: how many payloads it took, up to which record none is left, and why."""
+
+    payloads: int
+    through: int
+    reason: str = ""
 
 
 class Record(Struct, frozen=True, kw_only=True, gc=False):
@@ -160,6 +171,15 @@ class ReadableStore(Protocol):
         ...
 
 
+@runtime_checkable
+class Indexed(Protocol):
+    """A store that keeps codes beside its records, and can say which of them belong to none: `verify` asks it."""
+
+    def strays(self) -> Iterator[Problem]:
+        """Yield a problem for each record that is not there and has codes. Raises StoreError."""
+        ...
+
+
 class Store(ReadableStore, Protocol):
     """Keeps records; never part of a transcript; append-only.
 
@@ -178,11 +198,19 @@ class Store(ReadableStore, Protocol):
         """Return when all that was appended is durable. Raises StoreError."""
         ...
 
-    def erase(self, session: str) -> int:
+    def ready(self) -> None:
+        """Raise the StoreError that the newest attempt to write met, until one succeeds; waits for nothing.
+
+        Where `append` writes behind, this is how somebody learns that it fails who must not go on without evidence.
+        """
+        ...
+
+    def erase(self, session: str, *, reason: str = "") -> int:
         """Take away the payloads of a session for good and return how many; its chain stays.
 
         Where there were any, the record of `seal_erasure` is appended in the same step, so that only the session's one
-        writer may erase while the session is open. The payloads of erasures stay. Raises StoreError.
+        writer may erase while the session is open. The payloads of erasures stay, the reason in them too. Raises
+        StoreError.
         """
         ...
 
@@ -202,18 +230,25 @@ def seal_record(entry: Entry, *, n: int, previous: str, salt: str) -> Record:
     return _seal(entry, n=n, previous=previous, salt=salt)
 
 
-def seal_erasure(session: str, *, at: float, payloads: int, n: int, previous: str, salt: str) -> Record:
+def seal_erasure(
+    session: str, *, at: float, payloads: int, n: int, previous: str, salt: str, reason: str = ""
+) -> Record:
     """Return the record of an erasure that left no payload in the session, behind the record whose hash is `previous`.
 
-    `payloads` counts those that this erasure took. Raises StoreError like `seal_record`.
+    `payloads` counts those that it took. Lone surrogates in `reason` are spelled out. Raises like `seal_record`.
     """
-    payload = _erasure(payloads, n)
+    payload = _ENCODER.encode(Erasure(payloads=payloads, through=n - 1, reason=printable(reason)))
     entry = Entry(session=session, at=at, kind=Kind.ERASURE, payload=Raw(payload))
     return _seal(entry, n=n, previous=previous, salt=salt)
 
 
-def _erasure(payloads: int, n: int) -> bytes:
-    return _ENCODER.encode({"payloads": payloads, "through": n - 1})
+def _counts(payload: Raw, *, payloads: int, n: int) -> bool:
+    """Tell whether the payload of an erasure in place `n` says that it took so many, and why, and nothing else."""
+    try:
+        said = msgspec.json.decode(payload, type=Erasure)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    return bytes(payload) == _ENCODER.encode(replace(said, payloads=payloads, through=n - 1))
 
 
 def _seal(entry: Entry, *, n: int, previous: str, salt: str) -> Record:
@@ -401,7 +436,7 @@ class _Check:
         elif not record.holds:
             self._wrong(record.session, "the payload was changed", record.n)
         if record.kind is Kind.ERASURE and record.payload is not None:
-            if bytes(record.payload) != _erasure(self.uncounted, record.n):
+            if not _counts(record.payload, payloads=self.uncounted, n=record.n):
                 what = f"of the payloads before it {self.uncounted} more are gone: its erasure says otherwise"
                 self._wrong(record.session, what, record.n)
             self.uncounted = 0
@@ -435,6 +470,7 @@ class _Check:
             self._wrong(session, "it has a head but no records: they were removed")
         for session, n in self.kept:
             self._wrong(session, "the record is gone that a head kept elsewhere names", n)
+        self.problems.extend(self.store.strays() if isinstance(self.store, Indexed) else ())
 
     def result(self) -> Verification:
         """Return what was found."""

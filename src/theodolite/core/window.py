@@ -17,7 +17,7 @@ __all__ = ("Window", "weight")
 class Window(Struct, kw_only=True):
     """The last events of a session, bounded in number and in bytes. Session writes it; detectors only read.
 
-    `secret` is the session's own: what `draw` gives from it, nobody outside can foresee.
+    `secret` is the session's own: what `draw` gives from it, nobody outside can foresee. No `repr` shows it.
     `call` is what was folded about the call under judgment, while a ToolCallProposed is being judged; `goal` says
     whether a goal is known. Adding an event is O(1) amortized; the newest event is always kept, whatever its size.
 
@@ -43,11 +43,23 @@ class Window(Struct, kw_only=True):
         if self.size < 1:
             raise ValueError(f"a window of {self.size} events holds nothing: give a size of at least 1")
 
+    def __rich_repr__(self) -> list[tuple[str, object]]:
+        return [("first", self.first), ("events", len(self.events)), ("held", self.held)]
+
+    def __repr__(self) -> str:
+        return f"Window({', '.join(f'{name}={value}' for name, value in self.__rich_repr__())})"
+
+    @property
+    def end(self) -> int:
+        """The seq of the event that comes next."""
+        return self.first + len(self.events)
+
     def push(self, event: AnyEvent) -> None:
         """Add an event that follows the last one."""
+        heavy = weight(event)
         self.events.append(event)
-        self.weights.append(weight(event))
-        self.held += self.weights[-1]
+        self.weights.append(heavy)
+        self.held += heavy
         if len(self.events) > 2 * self.size:
             self._evict(len(self.events) - self.size)
         while len(self.events) > 1 and self.held > self.room and self._may_go(event.turn):
@@ -60,6 +72,12 @@ class Window(Struct, kw_only=True):
         self.held -= sum(self.weights[:count])
         del self.events[:count], self.weights[:count]
         self.first += count
+
+    def mend(self) -> None:
+        """Make the counts fit the events again, where `push` was interrupted halfway. Linear in what is held."""
+        self.first = self.events[0].seq if self.events else self.first
+        self.weights = [weight(event) for event in self.events]
+        self.held = sum(self.weights)
 
     def find(self, seq: int) -> AnyEvent | None:
         """Return the event of that seq, or None when it is no longer (or not yet) held."""

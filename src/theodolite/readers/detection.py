@@ -8,6 +8,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -17,6 +18,7 @@ from theodolite.core.errors import ConfigError
 from theodolite.core.lines import content, first_keys
 from theodolite.core.reader import Reader, Recorded, Unreadable
 from theodolite.core.text import printable
+from theodolite.readers.faults import bounded
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -25,6 +27,7 @@ __all__ = ("HEAD", "detect", "find_recordings", "open_recording")
 
 # How much of the beginning readers may look at.
 HEAD = 2**16
+_NESTED = re.compile(rb"\[\s*\[")
 _GZIP = b"\x1f\x8b"
 _PAGE = "The formats are on the page docs/reference/cli.md"
 _ENDINGS = (".json", ".jsonl", ".json.gz", ".jsonl.gz")
@@ -89,6 +92,8 @@ def _hint(head: bytes) -> str:
     if not begins.startswith((b"{", b"[")):
         return "a session is expected as JSON, and this is none"
     keys = first_keys(head)
+    if _NESTED.match(begins):
+        return "it begins with a list in a list, and a session is expected"
     if not keys:
         return "it begins with an empty list or object, and a session is expected"
     if "choices" in keys:
@@ -102,12 +107,14 @@ def open_recording(
     *,
     name: str | None = None,
     told: Callable[[Reader], None] | None = None,
+    reached: Callable[[int], None] | None = None,
 ) -> Iterator[Recorded]:
     """Yield what a recording holds, read by the reader of that name, or by the one that claims it.
 
     Files that begin as gzip does are unpacked as they are read; where that fails, what came before is kept. The file is
-    opened when the first item is asked for, and `told` is called with its reader. Raises ConfigError then, for a file
-    that cannot be opened, a name that no reader has, or a format that cannot be told.
+    opened when the first item is asked for, and `told` is called with its reader. Whenever more was read `reached` is
+    called with how many bytes of the file that makes, packed ones where it is packed. Raises ConfigError when the first
+    item is asked for, for a file that cannot be opened, a name that no reader has, or a format that cannot be told.
     """
     file = _shown(path)
     try:
@@ -115,7 +122,7 @@ def open_recording(
     except OSError as error:
         raise ConfigError(f"{file} cannot be opened ({error.strerror}): check its name and rights") from error
     with opened:
-        source = _Source(opened)
+        source = _Source(opened, reached)
         stream = io.BufferedReader(source, HEAD)
         head = stream.peek(HEAD)[:HEAD]
         reader = None
@@ -128,7 +135,7 @@ def open_recording(
         if reader is not None:
             if told is not None:
                 told(reader)
-            yield from reader.read(stream, file)
+            yield from bounded(reader.read(stream, file))
         if source.fault or reader is None:
             yield Unreadable(file=file, line=0, reason=source.fault or "the file is empty")
 
@@ -136,9 +143,10 @@ def open_recording(
 class _Source(io.RawIOBase):
     """A file, unpacked, that ends where it cannot be read any further; `fault` says why, without quoting it."""
 
-    def __init__(self, opened: io.BufferedReader) -> None:
+    def __init__(self, opened: io.BufferedReader, reached: Callable[[int], None] | None) -> None:
         super().__init__()
         self._opened = opened
+        self._reached = reached if opened.seekable() else None
         self._read: Callable[[int], bytes] | None = None
         self.fault = ""
 
@@ -153,6 +161,8 @@ class _Source(io.RawIOBase):
         while filled < len(view) and (data := self._next(len(view) - filled)):
             view[filled : filled + len(data)] = data
             filled += len(data)
+        if self._reached is not None:
+            self._reached(self._opened.tell())
         return filled
 
     def _next(self, size: int) -> bytes:

@@ -21,9 +21,12 @@ from theodolite.core.reading import Cause, Evidence, Failure, Level, Reading, Si
 from theodolite.core.text import printable
 from theodolite.reports.findings import Finding, findings
 from theodolite.reports.totals import NOWHERE, Origin, Run, Totals
+from theodolite.reports.triage import Standing, Suppression, left
+from theodolite.runtime.purse import Spent
 from theodolite.runtime.replay import CallRow, Sighting, Step
 
 __all__ = (
+    "AskedReport",
     "CallReport",
     "DetectorReport",
     "Document",
@@ -32,6 +35,8 @@ __all__ = (
     "SignalReport",
     "StepReport",
     "Summary",
+    "SuppressionReport",
+    "TriageReport",
     "UnreadableReport",
     "document",
     "json_schema",
@@ -85,11 +90,19 @@ class CallReport(Struct, frozen=True, kw_only=True):
 
 
 class FindingReport(Struct, frozen=True, kw_only=True):
-    """Alarms of one code with one cause: the event `source`. `calls` are the seqs of the events that alarmed."""
+    """Alarms of one code with one cause: the event `source`. `calls` are the seqs of the events that alarmed.
+
+    `fingerprint` is the same for this finding in each scan of the session. `standing` is `known` for one of the
+    baseline and `suppressed` for one that somebody answers for: with a `reason`, up to the day `expires` (YYYY-MM-DD).
+    """
 
     code: str
     source: int
     calls: tuple[int, ...]
+    fingerprint: str
+    standing: Standing
+    reason: str
+    expires: str | None
 
 
 class StepReport(Struct, frozen=True, kw_only=True):
@@ -116,7 +129,8 @@ class UnreadableReport(Struct, frozen=True, kw_only=True):
 class SessionReport(Struct, frozen=True, kw_only=True):
     """One session: what it came to, what was seen of it, each call, and all that the detectors said, in order.
 
-    `steps` are the events that the signals' evidence points to.
+    `counts_as` is the outcome without the findings that are known or suppressed, null where only such findings would
+    count. `steps` are the events that the signals' evidence points to.
     `file` is the recording that it was read from, `reader` the name of the format that was detected there.
     """
 
@@ -125,6 +139,7 @@ class SessionReport(Struct, frozen=True, kw_only=True):
     file: str
     reader: str
     outcome: Outcome
+    counts_as: Outcome | None
     action: Action
     coverage: Coverage
     calls: tuple[CallReport, ...]
@@ -145,12 +160,49 @@ class DetectorReport(Struct, frozen=True, kw_only=True):
     blind: int
 
 
+class SuppressionReport(Struct, frozen=True, kw_only=True):
+    """A suppression that is out of date: its place in the file, from 1, and what it names."""
+
+    entry: int
+    names: str
+    reason: str
+    expires: str
+
+
+class TriageReport(Struct, frozen=True, kw_only=True):
+    """What told new findings from others, and what is out of date in it.
+
+    `baseline` and `suppressions` are the files, empty where there is none. `known` and `suppressed` count findings,
+    `settled` the sessions of which only such findings would count. `gone` counts findings of the baseline that were not
+    found, null without a baseline or when the scan was stopped. `expired` no longer hide anything; `unused` were about
+    no finding of this scan.
+    """
+
+    baseline: str
+    suppressions: str
+    known: int
+    suppressed: int
+    settled: int
+    gone: int | None
+    expired: tuple[SuppressionReport, ...]
+    unused: tuple[SuppressionReport, ...]
+
+
+class AskedReport(Struct, frozen=True, kw_only=True):
+    """What was used of models. `cost` is in the currency of their prices; null where one of them has none."""
+
+    calls: int
+    tokens: int
+    cost: float | None
+
+
 class Summary(Struct, frozen=True, kw_only=True):
     """The scan as a whole.
 
-    `complete` is false when it was stopped. `outcomes` counts sessions, every outcome named; `findings` counts
-    findings by code. `unread` counts the parts that could not be read, those inside sessions too; `unreadable` lists
-    those that belong to no session, the first thousand of them. `version` is that of the package.
+    `complete` is false when it was stopped. `outcomes` counts sessions by what they count as, every outcome named; with
+    `triage.settled` they add up to `sessions`. `findings` counts new findings by code. `unread` counts the parts that
+    could not be read, those inside sessions too; `unreadable` lists those that belong to no session, the first thousand
+    of them. `asked` is null where no model was there to be asked. `version` is that of the package.
     """
 
     version: str
@@ -162,7 +214,9 @@ class Summary(Struct, frozen=True, kw_only=True):
     refused: int
     outcomes: dict[Outcome, int]
     findings: dict[str, int]
+    triage: TriageReport
     detectors: tuple[DetectorReport, ...]
+    asked: AskedReport | None
     unread: int
     unreadable: tuple[UnreadableReport, ...]
 
@@ -198,11 +252,12 @@ def session_report(sighting: Sighting, origin: Origin = NOWHERE) -> SessionRepor
         file=printable(origin.file),
         reader=printable(origin.reader),
         outcome=sighting.outcome,
+        counts_as=left(sighting, origin.marks),
         action=sighting.action,
         coverage=replace(sighting.coverage, unreadable=len(sighting.unreadable)),
         calls=tuple([_call(row) for row in sighting.calls]),
         signals=tuple([_signal(signal, made) for made in sighting.decisions for signal in made.signals]),
-        findings=tuple([_finding(finding) for finding in findings(sighting)]),
+        findings=tuple([_finding(finding, origin) for finding in findings(sighting)]),
         steps=tuple(map(_step, sighting.steps)),
         unreadable=tuple(map(_unreadable, sighting.unreadable)),
     )
@@ -220,6 +275,7 @@ def summary(totals: Totals, run: Run) -> Summary:
         refused=totals.refused,
         outcomes={outcome: totals.outcomes[outcome] for outcome in Outcome},
         findings=dict(sorted(totals.findings.items())),
+        triage=_triage(totals, run),
         detectors=tuple(
             [
                 DetectorReport(
@@ -233,9 +289,15 @@ def summary(totals: Totals, run: Run) -> Summary:
                 for watch in totals.watches
             ]
         ),
+        asked=None if run.asked is None else _asked(run.asked),
         unread=totals.unread,
         unreadable=tuple(map(_unreadable, totals.unreadable)),
     )
+
+
+def _asked(spent: Spent) -> AskedReport:
+    cost = None if spent.unpriced else spent.cost
+    return AskedReport(calls=spent.calls, tokens=spent.tokens, cost=cost)
 
 
 def json_schema() -> dict[str, object]:
@@ -281,8 +343,39 @@ def _evidence(item: Evidence) -> Evidence:
     )
 
 
-def _finding(finding: Finding) -> FindingReport:
-    return FindingReport(code=finding.code, source=finding.source, calls=finding.calls)
+def _finding(finding: Finding, origin: Origin) -> FindingReport:
+    mark = origin.mark(finding)
+    return FindingReport(
+        code=finding.code,
+        source=finding.source,
+        calls=finding.calls,
+        fingerprint=finding.fingerprint,
+        standing=mark.standing,
+        reason=printable(mark.reason),
+        expires=None if mark.expires is None else mark.expires.isoformat(),
+    )
+
+
+def _triage(totals: Totals, run: Run) -> TriageReport:
+    return TriageReport(
+        baseline=printable(run.triage.baseline),
+        suppressions=printable(run.triage.suppressions),
+        known=totals.standings[Standing.KNOWN],
+        suppressed=totals.standings[Standing.SUPPRESSED],
+        settled=totals.settled,
+        gone=run.triage.gone,
+        expired=tuple(map(_suppression, run.triage.expired)),
+        unused=tuple(map(_suppression, run.triage.unused)),
+    )
+
+
+def _suppression(item: Suppression) -> SuppressionReport:
+    return SuppressionReport(
+        entry=item.entry,
+        names=printable(item.names),
+        reason=printable(item.reason),
+        expires=item.expires.isoformat(),
+    )
 
 
 def _step(step: Step) -> StepReport:

@@ -2,15 +2,16 @@ r"""What a session said, made inert for where it is written.
 
 A session may hold anything: sequences that a terminal obeys, characters that nobody sees or that turn a line around,
 lines that a CI system takes as a command to itself. Everything that a report shows goes through `inert`, everything
-that it writes as JSON through `ascii_json`.
+that it writes as HTML, SVG or XML through `escaped`, as JSON through `ascii_json`.
 """
 
 from __future__ import annotations
 
+import html
 import re
 import unicodedata
 
-__all__ = ("ascii_json", "inert")
+__all__ = ("ascii_json", "escaped", "inert")
 
 # Letters and marks that are printable by their category and yet show nothing (Default_Ignorable_Code_Point of Unicode).
 _UNSEEN = re.compile(
@@ -39,6 +40,17 @@ def inert(text: str, limit: int | None = None) -> str:
     if limit is None or len(shown) <= limit >= len(text):
         return shown
     return f"{shown[:limit]}... [{len(text)} characters]"
+
+
+def escaped(text: str, limit: int | None = None) -> str:
+    r"""Return inert text for HTML, SVG or XML, between tags and between the quotes of an attribute alike.
+
+    What `inert` leaves is printable, so that each character is one that XML 1.0 allows (section 2.2).
+
+    >>> print(escaped('<b title="x">\0'))
+    &lt;b title=&quot;x&quot;&gt;\x00
+    """
+    return html.escape(inert(text, limit))
 
 
 def _spelled(text: str) -> str:

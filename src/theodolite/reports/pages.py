@@ -1,4 +1,4 @@
-"""The page of each code: what it means, why it matters, an example, what to do."""
+"""The page of each code: what it means, why it matters, an example, what to do, and where public lists have it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,30 @@ from msgspec import Struct
 
 from theodolite.core.arguments import is_mapping
 
-__all__ = ("Page", "codes", "meaning_of", "page", "pages_of")
+__all__ = ("Page", "Reference", "codes", "meaning_of", "page", "pages_of", "references_of")
 
 _FAILURE = "monitor.failure"
+_REFERENCES = "## References\n"
+# What stands in place of an id where a list has no entry for the code; the title then says why.
+_NONE = "none fits"
+_CELLS = 3
+
+
+class Reference(Struct, frozen=True, kw_only=True):
+    """An entry of a public list of risks or techniques that a code is about."""
+
+    framework: str
+    id: str
+    title: str
+
+    @property
+    def tag(self) -> str:
+        """The entry in a word that tools can filter by, of the form `external/LIST/ID`.
+
+        >>> Reference(framework="MITRE ATLAS", id="AML.T0053", title="AI Agent Tool Invocation").tag
+        'external/mitre-atlas/AML.T0053'
+        """
+        return f"external/{'-'.join(self.framework.lower().replace(':', '').split())}/{self.id}"
 
 
 class Page(Struct, frozen=True, kw_only=True):
@@ -65,6 +86,22 @@ def meaning_of(code: str, brought: Mapping[str, str] = MappingProxyType({})) -> 
     """Return in one line what a code means, whether it has a page or not."""
     known = page(code, brought)
     return known.meaning if known else f"an alarm of the detector {code.partition('.')[0]}, which brings no page."
+
+
+def references_of(code: str, brought: Mapping[str, str] = MappingProxyType({})) -> tuple[Reference, ...]:
+    """Return the entries that the page of a code names: the rows of the table under its heading References.
+
+    Rows without an id are left out: they say that a list has no such entry.
+
+    >>> [reference.id for reference in references_of("shadow_memory.goal_drift")]
+    ['LLM01:2025', 'T6', 'ASI01', 'AML.T0051']
+    """
+    known = page(code, brought)
+    section = known.text.partition(_REFERENCES)[2].partition("\n#")[0] if known else ""
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines()[3:]]
+    return tuple(
+        [Reference(framework=row[0], id=row[1], title=row[2]) for row in rows if len(row) == _CELLS and row[1] != _NONE]
+    )
 
 
 @cache

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator
 
 from theodolite.core.reading import Evidence, Failure, Reading, Signal
 from theodolite.reports.escaping import inert
-from theodolite.reports.layout import Block, Heading, Paragraph, Span, Style, Table
+from theodolite.reports.layout import Block, Heading, Paragraph, Span, Style, Table, counted
+from theodolite.runtime.purse import Spent
 from theodolite.runtime.replay import Sighting
 
-__all__ = ("DETECTOR", "probe_blocks", "probe_signals")
+__all__ = ("DETECTOR", "probe_blocks", "probe_signals", "used")
 
 DETECTOR = "behavior"
 # The longest that a name and a quotation may be: a redacted quotation has at most 240 characters.
@@ -33,6 +34,12 @@ def probe_blocks(sighting: Sighting) -> Iterator[Block]:
             yield _failure(signal.said)
         else:
             yield from _answers(signal, signal.said)
+
+
+def used(spent: Spent) -> str:
+    """Return in words what was used of models."""
+    cost = f"cost unknown: {inert(spent.unpriced, NAME)} has no price" if spent.unpriced else f"cost {spent.cost:,.4f}"
+    return f"{counted(spent.calls, 'call')}, {counted(spent.tokens, 'token')}, {cost}"
 
 
 def _answers(signal: Signal, said: Reading) -> Iterator[Block]:

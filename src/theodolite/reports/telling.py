@@ -14,7 +14,9 @@ from theodolite.reports.escaping import inert
 from theodolite.reports.findings import Alarm, Finding, findings
 from theodolite.reports.layout import Block, Heading, Paragraph, Span, Style, Table
 from theodolite.reports.pages import meaning_of
+from theodolite.reports.probes import probe_blocks, probe_signals
 from theodolite.reports.totals import NOWHERE, Origin
+from theodolite.reports.triage import Mark, Standing, left
 from theodolite.runtime.replay import Sighting
 
 __all__ = ("place", "session_blocks", "where")
@@ -58,23 +60,29 @@ class _Row(Struct):
 def session_blocks(
     sighting: Sighting, origin: Origin = NOWHERE, pages: Mapping[str, str] = MappingProxyType({})
 ) -> Iterator[Block]:
-    """Yield what there is to say of a session with a finding or a failure.
+    """Yield what there is to say of a session with a finding or a failure. Findings that are not new have a line each.
 
     `pages` are those that plug-ins bring. Evidence of a kind `NAME.passage` is told as the text that a call follows,
     `NAME.argument` as what the call took from it; any other kind as it is.
     """
-    yield Heading((_TITLES[sighting.outcome], *_name(sighting), *_asked(sighting.action)))
+    title = _TITLES[left(sighting, origin.marks) or sighting.outcome]
+    yield Heading((title, *_name(sighting), *_asked(sighting.action)))
     if origin.file:
         yield Paragraph((Span(f"read from {where(origin)}", Style.QUIET),))
     rows = _rows(sighting)
     if not all(row.quiet for row in rows):
         yield _timeline(rows)
     tools = {row.about: row.tool for row in rows}
-    found = findings(sighting)
-    for number, finding in enumerate(found[:FINDINGS], 1):
+    found = [(finding, origin.mark(finding)) for finding in findings(sighting)]
+    fresh = [finding for finding, mark in found if mark.standing is Standing.NEW]
+    for number, finding in enumerate(fresh[:FINDINGS], 1):
         yield from _finding(number, finding, tools, pages)
-    if len(found) > FINDINGS:
-        yield Paragraph((Span(f"... and {len(found) - FINDINGS} more findings in this session", Style.QUIET),))
+    if len(fresh) > FINDINGS:
+        yield Paragraph((Span(f"... and {len(fresh) - FINDINGS} more findings in this session", Style.QUIET),))
+    old = (_old(finding, mark, tools) for finding, mark in found if mark.standing is not Standing.NEW)
+    yield from _limited(old, FINDINGS, "findings that are not new")
+    if any(isinstance(signal.said, Reading) for signal in probe_signals(sighting)):
+        yield from probe_blocks(sighting)
     yield from _failures(sighting)
     yield from _limited((_unreadable(item) for item in sighting.unreadable), FAILURES, "parts that could not be read")
 
@@ -151,7 +159,17 @@ def _finding(number: int, finding: Finding, tools: dict[int, str | None], pages:
     yield _line("calls", Span(", ".join(calls) + more))
     yield from _evidence(finding, tools)
     yield _line("how sure", Span(_sure(finding.worst.signal)))
+    yield _line("known as", Span(finding.fingerprint))
     yield _line("more", Span(f"theodolite explain {finding.code}"))
+
+
+def _old(finding: Finding, mark: Mark, tools: dict[int, str | None]) -> Paragraph:
+    """Return a line about a finding that is not new."""
+    first, *others = finding.calls
+    more = f" and {len(others)} more" if others else ""
+    what = f"{finding.code}, {_call(first, tools)}{more}, {finding.fingerprint}"
+    why = f" until {mark.expires}: {inert(mark.reason, QUOTE)}" if mark.expires else ""
+    return Paragraph((Span(f"{mark.standing}: {what}{why}", Style.QUIET),))
 
 
 def _line(label: str, *spans: Span) -> Paragraph:

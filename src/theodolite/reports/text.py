@@ -11,11 +11,13 @@ from theodolite.core.policy import Outcome
 from theodolite.core.reader import Unreadable
 from theodolite.reports.escaping import inert
 from theodolite.reports.layout import Block, Heading, Paragraph, Span, Style, Table, counted
+from theodolite.reports.probes import used
 from theodolite.reports.telling import NAME, QUOTE, place, session_blocks, where
 from theodolite.reports.totals import NOWHERE, Origin, Run, Totals, Watch
+from theodolite.reports.triage import Standing, Suppression, Triaged, left
 from theodolite.runtime.replay import Sighting
 
-__all__ = ("TextReport", "tally")
+__all__ = ("TextReport", "tally", "triage_lines")
 
 _OUTCOMES = {
     Outcome.FINDING: Span("with a finding", Style.BAD),
@@ -36,7 +38,8 @@ class TextReport:
     """Tells it all at the end, since what could be seen comes first. Of a quiet session it keeps one line.
 
     `show` takes the blocks of the report in order and writes them somewhere. `pages` are those that plug-ins bring for
-    their codes. Of each outcome the first 100 sessions are told whole, and the others counted.
+    their codes. Of each outcome the first 100 sessions are told whole, and the others counted. A session counts by
+    what is left of it without the findings that are not new.
     """
 
     def __init__(
@@ -44,18 +47,23 @@ class TextReport:
     ) -> None:
         self._show = show
         self._pages = pages
-        self._times: Counter[Outcome] = Counter()
+        self._times: Counter[Outcome | None] = Counter()
         self._told: list[Block] = []
-        self._lines: dict[Outcome, list[Block]] = {Outcome.CLEAN: [], Outcome.NOT_ENOUGH_EVIDENCE: []}
+        self._lines: dict[Outcome | None, list[Block]] = {
+            Outcome.CLEAN: [],
+            Outcome.NOT_ENOUGH_EVIDENCE: [],
+            None: [],
+        }
 
     def add(self, item: Sighting | Unreadable, origin: Origin = NOWHERE) -> None:
         """Take a session and where it was read."""
         if isinstance(item, Unreadable):
             return
-        lines = self._lines.get(item.outcome)
-        self._times[item.outcome] += 1
+        counts_as = left(item, origin.marks)
+        lines = self._lines.get(counts_as)
+        self._times[counts_as] += 1
         if lines is None:
-            if self._times[item.outcome] <= TOLD:
+            if self._times[counts_as] <= TOLD:
                 self._told.extend(session_blocks(item, origin, self._pages))
         elif len(lines) <= LINES:
             lines.append(_line(item, origin))
@@ -73,11 +81,15 @@ class TextReport:
             yield _watches(totals.watches)
         yield from self._told
         yield from self._untold()
-        yield from self._quiet("Clean sessions", Outcome.CLEAN, totals)
-        yield from self._quiet("Sessions without enough evidence", Outcome.NOT_ENOUGH_EVIDENCE, totals)
+        yield from self._quiet("Sessions of which no finding is new", None)
+        yield from self._quiet("Clean sessions", Outcome.CLEAN)
+        yield from self._quiet("Sessions without enough evidence", Outcome.NOT_ENOUGH_EVIDENCE)
         yield from _unjudged(totals)
+        yield from _triage(totals, run.triage)
         yield Heading((Span("Summary", Style.STRONG),))
         yield Paragraph(tally(totals), hang=0)
+        if run.asked is not None:
+            yield Paragraph((Span(f"Asked of models: {used(run.asked)}."),), hang=0)
         if run.store:
             kept = f"Kept {counted(run.records, 'record')} in {inert(run.store, QUOTE)}."
             yield Paragraph((Span(kept),), hang=0)
@@ -90,8 +102,8 @@ class TextReport:
                 rest = f"{counted(more, 'more session')} {said}: {TOLD} are told, --format json has all"
                 yield Heading((Span(f"... and {rest}", Style.QUIET),))
 
-    def _quiet(self, title: str, outcome: Outcome, totals: Totals) -> Iterator[Block]:
-        count = totals.outcomes[outcome]
+    def _quiet(self, title: str, outcome: Outcome | None) -> Iterator[Block]:
+        count = self._times[outcome]
         if count:
             yield Heading((Span(f"{title}: {count:,}", Style.STRONG),))
             if count <= LINES:
@@ -106,6 +118,8 @@ def tally(totals: Totals) -> tuple[Span, ...]:
         if count:
             said, style = _OUTCOMES[outcome]
             spans += [Span(": " if len(spans) == 1 else ", "), Span(f"{count:,} {said}", style)]
+    if totals.settled:
+        spans.append(Span(f"{': ' if len(spans) == 1 else ', '}{totals.settled:,} of which no finding is new"))
     spans.append(Span("."))
     if totals.findings:
         spans.append(Span(f" Findings: {_listed(totals.findings)}."))
@@ -114,6 +128,37 @@ def tally(totals: Totals) -> tuple[Span, ...]:
     if totals.unread:
         spans.append(Span(f" {counted(totals.unread, 'part')} could not be read.", Style.WARN))
     return tuple(spans)
+
+
+def triage_lines(totals: Totals, triage: Triaged) -> Iterator[str]:
+    """Yield what to say of the baseline and of the suppressions that were used; nothing where there are none."""
+    if triage.baseline:
+        known = counted(totals.standings[Standing.KNOWN], "known finding")
+        gone = f"; {triage.gone:,} of the baseline {_are(triage.gone)} no longer found" if triage.gone else ""
+        yield f"baseline {inert(triage.baseline, QUOTE)}: {known}{gone}"
+    if triage.suppressions:
+        hidden = counted(totals.standings[Standing.SUPPRESSED], "finding")
+        yield f"suppressions {inert(triage.suppressions, QUOTE)}: {hidden} suppressed"
+    for one in triage.expired:
+        yield f"{_entry(one)} expired on {one.expires} and hides nothing: decide again, or remove it"
+    for one in triage.unused:
+        yield f"{_entry(one)} is about no finding of this scan: remove it if that stays so"
+
+
+def _entry(one: Suppression) -> str:
+    return f"suppression {one.entry} ({inert(one.names, QUOTE)})"
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
+def _triage(totals: Totals, triage: Triaged) -> Iterator[Block]:
+    lines = list(triage_lines(totals, triage))
+    if lines:
+        yield Heading((Span("What is not new", Style.STRONG),))
+        for line in lines:
+            yield Paragraph((Span(line, Style.WARN if line.startswith("suppression ") else Style.PLAIN),))
 
 
 def _opening(totals: Totals, run: Run) -> Iterator[Block]:
@@ -196,6 +241,8 @@ def _unjudged(totals: Totals) -> Iterator[Block]:
 def _line(item: Sighting, origin: Origin) -> Paragraph:
     seen = f"{counted(len(item.calls), 'call')}, {counted(sum(item.coverage.events.values()), 'event')}"
     blind = f"; could not judge: {', '.join(map(inert, item.coverage.blind))}" if item.coverage.blind else ""
+    old = Counter(mark.standing for mark in origin.marks.values())
+    seen += "".join(f"; {count} {standing}" for standing, count in sorted(old.items()))
     file = f"; {where(origin)}" if origin.file else ""
     return Paragraph((Span(inert(item.session, QUOTE)), Span(f"  {seen}{blind}{file}", Style.QUIET)))
 

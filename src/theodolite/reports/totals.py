@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Protocol
 
 from msgspec import Struct
@@ -11,7 +13,9 @@ from theodolite.core.coverage import Sight
 from theodolite.core.policy import Action, Decision, Outcome
 from theodolite.core.reader import Unreadable
 from theodolite.core.reading import Cause, Failure
-from theodolite.reports.findings import findings
+from theodolite.reports.findings import Finding, findings
+from theodolite.reports.triage import FRESH, Mark, Standing, Triaged, asked, left
+from theodolite.runtime.purse import Spent
 from theodolite.runtime.replay import Sighting
 
 __all__ = ("Origin", "Report", "Run", "Totals", "Trouble", "Watch")
@@ -21,10 +25,19 @@ LISTED = 1_000
 
 
 class Origin(Struct, frozen=True, kw_only=True):
-    """Where a session was read: its file, and the name of the format. Both are empty where nobody knows."""
+    """What a scan knows of a session beside what was judged of it.
+
+    Where it was read: its file, and the name of the format, both empty where nobody knows. `marks` has the standing of
+    each finding that is not new, by fingerprint.
+    """
 
     file: str = ""
     reader: str = ""
+    marks: Mapping[str, Mark] = MappingProxyType({})
+
+    def mark(self, finding: Finding) -> Mark:
+        """Return the standing of a finding."""
+        return self.marks.get(finding.fingerprint, FRESH)
 
 
 NOWHERE = Origin()
@@ -35,6 +48,8 @@ class Run(Struct, frozen=True, kw_only=True):
 
     `version` is that of this package, `calibration` the id of the artefact in use. `complete` is False when the scan
     was stopped before its end. `store` is where evidence was kept, if anywhere, and `records` how much of it.
+    `asked` is what was used of models, None where nobody was there to be asked. `triage` is what told new findings from
+    others.
     """
 
     version: str
@@ -42,6 +57,8 @@ class Run(Struct, frozen=True, kw_only=True):
     complete: bool = True
     store: str = ""
     records: int = 0
+    asked: Spent | None = None
+    triage: Triaged = Triaged()
 
 
 class Report(Protocol):
@@ -91,12 +108,18 @@ class Trouble(Struct, kw_only=True):
 
 
 class Totals:
-    """Counts over sessions, in memory that does not grow with them."""
+    """Counts over sessions, in memory that does not grow with them.
+
+    `outcomes`, `actions` and `findings` count without the findings that are not new; `settled` are the sessions of
+    which only such findings would count, and `standings` counts all findings by their standing.
+    """
 
     def __init__(self) -> None:
         self.outcomes: Counter[Outcome] = Counter()
         self.actions: Counter[Action] = Counter()
         self.findings: Counter[str] = Counter()
+        self.standings: Counter[Standing] = Counter()
+        self.settled = 0
         self.calls = 0
         self.refused = 0
         self.events: Counter[str] = Counter()
@@ -113,7 +136,7 @@ class Totals:
     @property
     def sessions(self) -> int:
         """How many sessions were judged."""
-        return self.outcomes.total()
+        return self.outcomes.total() + self.settled
 
     @property
     def watches(self) -> tuple[Watch, ...]:
@@ -140,11 +163,9 @@ class Totals:
             if len(self.unreadable) < LISTED:
                 self.unreadable.append(item)
             return
-        self.outcomes[item.outcome] += 1
-        self.actions[item.action] += 1
+        self._came_to(item, origin)
         self.readers.update([origin.reader] if origin.reader else [])
         self.undecided += not any(sight.decides for sight in item.coverage.detectors)
-        self.findings.update(finding.code for finding in findings(item))
         self.calls += len(item.calls)
         self.refused += sum(not row.decision.allowed for row in item.calls)
         self.unread += len(item.unreadable)
@@ -156,6 +177,19 @@ class Totals:
             self._saw(sight)
         for decision in item.decisions:
             self._failed(decision)
+
+    def _came_to(self, item: Sighting, origin: Origin) -> None:
+        counts = left(item, origin.marks)
+        if counts is None:
+            self.settled += 1
+        else:
+            self.outcomes[counts] += 1
+        self.actions[asked(item, origin.marks)] += 1
+        for finding in findings(item):
+            standing = origin.mark(finding).standing
+            self.standings[standing] += 1
+            if standing is Standing.NEW:
+                self.findings[finding.code] += 1
 
     def _saw(self, sight: Sight) -> None:
         key = (sight.detector, sight.version)

@@ -13,13 +13,16 @@ from theodolite.core.calibration import Band, Calibration, grade, in_force
 from theodolite.core.detector import AnyDetector, Asker, asks
 from theodolite.core.errors import ConfigError
 from theodolite.core.event import AnyEvent, Event
+from theodolite.core.inquiry import Inquiry
 from theodolite.core.intent import Effect
 from theodolite.core.policy import Policy
 from theodolite.core.reading import Cause, Failure, Reading, Signal
 from theodolite.core.redaction import Redactor
 from theodolite.core.shelf import Shelf
 from theodolite.core.store import Store
-from theodolite.core.verifier import Verifier
+from theodolite.core.verifier import Case, Verifier
+from theodolite.core.window import Window
+from theodolite.runtime.answers import attempted
 from theodolite.runtime.guarded import GuardedRedactor
 from theodolite.runtime.purse import Purse
 
@@ -57,6 +60,8 @@ class Fleet:
         self.verifiers = tuple(verifiers)
         self.policy = policy
         self.store = store
+        # A store of others may have no such method: that it fails is then known from `append` alone.
+        self._ready: Callable[[], None] | None = getattr(store, "ready", None) if policy.fail_closed else None
         self.redactor = GuardedRedactor(redactor)
         self.calibration = calibration
         self.effects = _effects(effects)
@@ -95,9 +100,18 @@ class Fleet:
         """Return the secret of a session, from which its canaries and choices are drawn."""
         return hmac.digest(self._secret, session.encode(), "sha256")
 
-    def verifier(self, signal: Signal) -> Verifier | None:
-        """Return the verifier that may settle a signal, if there is one."""
-        return next((verifier for verifier in self.verifiers if signal.code in verifier.codes), None)
+    def unready(self) -> list[Failure]:
+        """Return why no evidence of a call could be kept, where the operator would rather have the call refused."""
+        fault = None if self._ready is None else attempted(self._ready, "store", "1")
+        return [] if fault is None else [fault]
+
+    def second_opinion(self, signal: Signal, seq: int, window: Window) -> Inquiry | None:
+        """Return the inquiry that may settle an ambiguous signal of that event, if there is a verifier for it."""
+        able = [verifier for verifier in self.verifiers if signal.ambiguous and signal.code in verifier.codes]
+        if not able:
+            return None
+        case = Case(signal=signal, events=tuple(window.recent()))
+        return Inquiry(asker=able[0].name, version=able[0].version, about=seq, subject=case)
 
     def admit(self, session: str) -> bool:
         """Take a place for a session in the fleet's queue of inquiries, if there is one."""
@@ -107,12 +121,13 @@ class Fleet:
             self._waiting[session] += 1
             return True
 
-    def release(self, session: str) -> None:
-        """Give a place back."""
+    def hold(self, session: str, places: int) -> None:
+        """Give back what places a session holds beyond so many."""
         with self._lock:
-            self._waiting[session] -= 1
-            if not self._waiting[session]:
-                del self._waiting[session]
+            if places:
+                self._waiting[session] = places
+            else:
+                self._waiting.pop(session, None)
 
     @property
     def waiting(self) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from theodolite.core.store import Store
 from theodolite.core.text import printable
 from theodolite.core.verifier import Verifier
 from theodolite.runtime.fleet import Fleet
-from theodolite.runtime.saved import decoded
+from theodolite.runtime.saved import Saved, decoded
 from theodolite.runtime.session import Session
 
 if TYPE_CHECKING:
@@ -34,8 +34,10 @@ __all__ = ("Monitor",)
 # Inquiries that may wait in the whole fleet. Our choice: at one call of a second each and eight at a time, a thousand
 # take two minutes, after which an answer is hardly news.
 CAPACITY = 1_000
-# As many as the hash that it keys, HMAC-SHA256: RFC 2104, section 3.
+# As many as the hash that it keys, HMAC-SHA256: RFC 2104, section 3. With fewer than half of them a canary is easier to
+# guess than to find.
 SECRET_BYTES = 32
+LEAST_SECRET_BYTES = 16
 
 
 class Monitor:
@@ -45,14 +47,15 @@ class Monitor:
     operator's map of tool names to effects. `capacity` bounds the inquiries that wait in the fleet: one too many is
     answered by a Failure, and so is a query beyond the `budget`. `shelf` holds, sealed, the sessions with open
     inquiries, so that `recover` finds them after a restart or a crash. `secret` is what canaries and choices are drawn
-    from; without one it is made anew, and no two runs draw alike. `clock` gives seconds since the epoch. `recorder` is
-    called with each event, raw: it is for operators who opted in to keep sessions. `closing` is called by `close`, so
-    that what belongs to this Monitor alone is closed with it.
+    from, at least 16 random bytes; without one it is made anew, and no two runs draw alike. `clock` gives seconds since
+    the epoch. `recorder` is called with each event, raw: it is for operators who opted in to keep sessions. `closing`
+    is called by `close`, so that what belongs to this Monitor alone is closed with it.
 
     A restriction outlives its session: the id is restricted again when it is opened again, until `clear`. State: the
     open sessions, and the ids that are restricted, without a bound; neither outlives the Monitor.
 
-    Raises ConfigError where detectors or verifiers share a name, a code is not its detector's, or an effect is none.
+    Raises ConfigError where detectors or verifiers share a name, a code is not its detector's, an effect is none, or
+    the secret is too short.
 
     >>> from theodolite.core.event import ToolCallProposed
     >>> with Monitor().session("s-1") as session:
@@ -92,7 +95,7 @@ class Monitor:
             clock=clock,
             budget=budget or Budget(),
             shelf=shelf,
-            secret=secret or secrets.token_bytes(SECRET_BYTES),
+            secret=secrets.token_bytes(SECRET_BYTES) if secret is None else _long_enough(secret),
             recorder=recorder,
         )
         self._closing = tuple(closing)
@@ -116,11 +119,11 @@ class Monitor:
 
         An id that was closed may be opened again: seq then starts anew at 0, and what the session knew is gone but for
         its restriction; to go on where it was, `save` and `restore` it. Lone surrogates in an id are spelled out.
-        Raises ConfigError when the id is empty, or open for another agent, and EventError after `close`.
+        Raises ConfigError when the id is no text, empty, or open for another agent, and EventError after `close`.
         """
+        session, agent = _name(session, "the id of a session"), _name(agent, "the id of an agent")
         if not session:
             raise ConfigError("a session needs an id: pass the host's own id of the conversation")
-        session, agent = printable(session), printable(agent)
         with self._lock:
             self._check_open()
             known = self._sessions.get(session)
@@ -143,7 +146,9 @@ class Monitor:
         A restriction stands if it stood when the session was saved, or stands for its id here. Raises EventError for
         what is not a saved session, when a session of that id is open, and after `close`.
         """
-        document = decoded(saved)
+        return self._restore(decoded(saved))
+
+    def _restore(self, document: Saved) -> Session:
         name = document.session
         with self._lock:
             self._check_open()
@@ -158,15 +163,17 @@ class Monitor:
     def recover(self) -> tuple[Session, ...]:
         """Restore the sessions that the shelf holds, each as it was when its queue last changed; return them.
 
-        One that is open is left alone. Raises EventError where what is held is of another version's form, and
-        StoreError for what cannot be read: both after all others were restored.
+        Call it before sessions are opened: one that is open is left alone, and what is held of it is overwritten.
+        Raises EventError where what is held is of another version's form, and StoreError for what cannot be read: both
+        after all others were restored.
         """
         restored: list[Session] = []
         faults: list[EventError] = []
-        for saved in self.fleet.shelf.held() if self.fleet.shelf is not None else ():
+        for saved in () if self.fleet.shelf is None else self.fleet.shelf.held():
             try:
-                if decoded(saved).session not in self._sessions:
-                    restored.append(self.restore(saved))
+                document = decoded(saved)
+                if document.session not in self._sessions:
+                    restored.append(self._restore(document))
             except EventError as error:
                 faults.append(error)
         if faults:
@@ -229,7 +236,7 @@ class Monitor:
         """
         if not (operator and reason):
             raise ConfigError("to clear a restriction, say who does it and why")
-        name, event = printable(session), Cleared(operator=operator, reason=reason)
+        name, event = _name(session, "the id of a session"), Cleared(operator=operator, reason=reason)
         with self._lock:
             self._check_open()
             known = self._sessions.get(name)
@@ -252,7 +259,7 @@ class Monitor:
         For recordings, whose ids say nothing about those of other recordings.
         """
         with self._lock:
-            self._restricted.pop(printable(session), None)
+            self._restricted.pop(_name(session, "the id of a session"), None)
 
     def close(self) -> None:
         """Close every session, flush the store, and call what was given as `closing`.
@@ -279,3 +286,19 @@ class Monitor:
                 del self._sessions[session.id]
                 if session.restricted:
                     self._restricted[session.id] = session.restricted
+
+
+def _name(given: object, what: str) -> str:
+    """Return an id as plain text that can be written anywhere. Raises ConfigError where it is none."""
+    if not isinstance(given, str):
+        raise ConfigError(f"{what} is text, not {type(given).__name__}: pass str(id), the same for each of its events")
+    return printable(str.__str__(given))
+
+
+def _long_enough(secret: bytes) -> bytes:
+    if len(secret) < LEAST_SECRET_BYTES:
+        raise ConfigError(
+            f"the secret has {len(secret)} bytes: give at least {LEAST_SECRET_BYTES} random ones, or None to have some "
+            "made in each run"
+        )
+    return secret

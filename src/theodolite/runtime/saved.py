@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 from msgspec import Raw, Struct
 
 from theodolite.core.detector import AnyDetector, Asker
 from theodolite.core.errors import EventError
-from theodolite.core.event import CanaryVerdict, Channel
 from theodolite.core.inquiry import Inquiry
-from theodolite.core.reading import Failure
-from theodolite.core.window import Window
-from theodolite.features.folds import Folds
-from theodolite.runtime.ledger import Ledger
-from theodolite.runtime.tally import Tally
+from theodolite.core.reading import Cause, Failure
+from theodolite.runtime.memory import Memory
 
 __all__ = ("SCHEMA", "Saved", "SavedInquiry", "SavedState", "decoded", "encoded")
 
 # The form of `Saved`. A new one may not read an old one's sessions.
-SCHEMA = 1
+SCHEMA = 2
 
 
 class SavedInquiry(Struct, frozen=True, kw_only=True):
@@ -76,24 +72,58 @@ class SavedState(Struct, frozen=True, kw_only=True):
 
 
 class Saved(Struct, frozen=True, kw_only=True):
-    """A session at rest. Holds raw text of the session: keep it in memory, or seal it."""
+    """A session at rest. Holds raw text of the session and its secret: keep it in memory, or seal it."""
 
     schema: int
     session: str
     agent: str
-    seq: int
-    turn: int
-    models: tuple[str, ...]
-    restricted: tuple[str, ...]
-    secrets: tuple[str, ...]
-    verdicts: dict[Channel, tuple[str, CanaryVerdict]]
+    memory: Memory
     states: dict[str, SavedState]
     inquiries: tuple[SavedInquiry, ...]
-    late: tuple[Failure, ...]
-    folds: Folds
-    window: Window
-    tally: Tally
-    ledger: Ledger
+
+    def known(
+        self, detectors: Iterable[AnyDetector], begun: Mapping[str, Struct]
+    ) -> tuple[dict[str, Struct], list[Failure]]:
+        """Return what the detectors remember, by name, and a Failure for each whose memory is lost.
+
+        `begun` has a state of each, which tells its type.
+        """
+        states: dict[str, Struct] = {}
+        lost: list[Failure] = []
+        for detector in detectors:
+            kept = self.states.get(detector.name)
+            detail = "it was not there when the session was saved"
+            try:
+                if kept is not None:
+                    states[detector.name] = kept.restored(detector, type(begun[detector.name]))
+                    continue
+            except ValueError as error:
+                detail = f"its state is lost: {error}"
+            lost.append(_lost(detector.name, detector.version, detail))
+        return states, lost
+
+    def open(self, askers: Mapping[str, Asker]) -> tuple[list[Inquiry], list[Failure]]:
+        """Return the open inquiries, and a Failure for each that is lost."""
+        inquiries: list[Inquiry] = []
+        lost: list[Failure] = []
+        for waiting in self.inquiries:
+            try:
+                inquiries.append(waiting.restored(askers))
+            except ValueError as error:
+                detail = f"its inquiry about event {waiting.about} is lost: {error}"
+                lost.append(_lost(waiting.asker, waiting.version, detail))
+        return inquiries, lost
+
+
+def _lost(name: str, version: str, detail: str) -> Failure:
+    return Failure(detector=name, version=version, cause=Cause.ABANDONED, detail=detail)
+
+
+class _Form(Struct):
+    """What all forms have in common."""
+
+    schema: int
+    session: str
 
 
 def encoded(saved: Saved) -> bytes:
@@ -104,12 +134,12 @@ def encoded(saved: Saved) -> bytes:
 def decoded(document: bytes) -> Saved:
     """Return the session at rest of a JSON document. Raises EventError for what is none of this version's."""
     try:
-        saved = msgspec.json.decode(document, type=Saved)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        form = msgspec.json.decode(document, type=_Form)
+        if form.schema == SCHEMA:
+            return msgspec.json.decode(document, type=Saved)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, TypeError) as error:
         raise EventError(f"this is not a saved session: {error}; give what Session.save returned") from error
-    if saved.schema != SCHEMA:
-        raise EventError(
-            f"session {saved.session} was saved in form {saved.schema}, and this version reads {SCHEMA}: restore it "
-            "with the version that saved it, or open it anew"
-        )
-    return saved
+    raise EventError(
+        f"session {form.session} was saved in form {form.schema}, and this version reads {SCHEMA}: restore it with the "
+        "version that saved it, or open it anew"
+    )

@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable, Collection, Generator, Iterable
 from contextlib import contextmanager
 from functools import partial
-from operator import attrgetter
 from types import TracebackType
 from typing import Self
 
@@ -21,29 +20,24 @@ from theodolite.core.event import (
     AnyEvent,
     AnyHostEvent,
     CanaryChecked,
-    CanaryVerdict,
     Channel,
-    Cleared,
     InquirySettled,
-    ModelCalled,
     ProbeRequested,
-    TurnEnded,
-    stamp,
 )
 from theodolite.core.inquiry import Inquiry, Query, Reply
 from theodolite.core.intent import Call
 from theodolite.core.policy import Action, Decision
-from theodolite.core.reading import Cause, Failure, Reading, Signal
+from theodolite.core.reading import Failure, Reading, Signal
 from theodolite.core.redaction import redact
 from theodolite.core.verifier import Case
 from theodolite.core.window import Window
 from theodolite.features.folds import Folds
-from theodolite.runtime.answers import attempted, hear, marked
+from theodolite.runtime.answers import attempted, failure_of, hear, marked
 from theodolite.runtime.consult import Consultation, consult
 from theodolite.runtime.fleet import Fleet
-from theodolite.runtime.ledger import Ledger
+from theodolite.runtime.inquiries import Inquiries, abandoned, failed
+from theodolite.runtime.memory import Memory
 from theodolite.runtime.saved import SCHEMA, Saved, SavedInquiry, SavedState, encoded
-from theodolite.runtime.tally import Tally
 
 __all__ = ("Session",)
 
@@ -70,25 +64,11 @@ class Session:
         self._fleet = fleet
         self._on_close = on_close
         self._lock = threading.RLock()
-        self._seq = 0
-        self._turn = 0
-        # Frozen, since a drain reads them beside an `observe` on another thread.
-        self._models: frozenset[str] = frozenset()
-        self._secrets: frozenset[str] = frozenset()
-        self._restricted: frozenset[str] = frozenset(restricted)
-        # What canary contracts showed last of each channel, and which of the Monitor's announcements that was.
-        self._verdicts: dict[Channel, tuple[str, CanaryVerdict]] = {}
-        self._told: dict[Channel, int] = {}
+        window = Window(secret=fleet.secret(session))
+        self._memory = Memory(window=window, folds=Folds.begin(fleet.needs), restricted=frozenset(restricted))
         self._states: dict[str, Struct] = {d.name: d.begin() for d in fleet.detectors}
-        self._open: list[Inquiry] = []
-        self._driven: list[Inquiry] = []
-        self._late: list[Failure] = []
-        self._folds = Folds.begin(fleet.needs)
-        self._window = Window(secret=fleet.secret(session))
-        self._queued = 0  # changes of the queue since it was last shelved
-        self._tally = Tally()
-        self._ledger = Ledger()
-        self._closing = False
+        self._inquiries = Inquiries(fleet, session)
+        self._told: dict[Channel, int] = {}  # which of the Monitor's announcements came last
         self._closed = False
 
     def __enter__(self) -> Self:
@@ -102,8 +82,10 @@ class Session:
     def observe(self, event: AnyHostEvent) -> Decision:
         """Take an event of the host and decide. The event is stamped with its place and, unless it has one, its time.
 
-        Waits only for a refusal to be kept. A redactor, store or recorder that fails shows in the decision as a
-        Failure. Raises EventError for an event that a host may not bring, or after `close`.
+        Waits only for a refusal to be kept, and for the shelf, where there is one and an inquiry was opened. A
+        redactor, store, shelf or recorder that fails shows in the decision as a Failure. Interrupted, by Ctrl-C for
+        one, it raises that; the event then was not taken, or the next decision says that this one is missing. Raises
+        EventError for an event that a host may not bring, or after `close`.
         """
         if type(event) not in HOST_EVENTS:
             raise EventError(
@@ -122,20 +104,7 @@ class Session:
             if self._closed:
                 raise EventError(f"session {self.id} is closed: open it again with monitor.session({self.id!r})")
             # An inquiry that is not open is refused before anything has changed.
-            about = self._claim(event).about if isinstance(event, InquirySettled) else self._seq
-            stamped = self._stamp(event)
-            self._window.push(stamped)
-            self._tally.saw(stamped)
-            call = self._window.call = self._folds.fold(stamped, self._fleet.effects)
-            self._window.goal = self._folds.goal
-            said = self._hear(stamped)
-            if isinstance(stamped, Cleared):
-                self._restricted = frozenset()
-            elif isinstance(stamped, ModelCalled):
-                self._models |= {stamped.model}
-            elif isinstance(stamped, CanaryChecked):
-                self._verdicts[stamped.checked] = (stamped.contract, stamped.verdict)
-            return self._decide(stamped, about, said, call)
+            return self._take(event, self._inquiries.claim(event) if isinstance(event, InquirySettled) else None)
 
     def tell(self, event: CanaryChecked, number: int, *, standing: bool = False) -> Decision | None:
         """Take the Monitor's announcement of that number; None where a later one about the channel was told before.
@@ -146,49 +115,65 @@ class Session:
             if number <= self._told.get(event.checked, 0):
                 return None
             self._told[event.checked] = number
-            if standing and self._verdicts.get(event.checked) == (event.contract, event.verdict):
+            if standing and self._memory.verdicts.get(event.checked) == (event.contract, event.verdict):
                 return None
             return self.take(event)
 
     def note(self, failure: Failure) -> None:
         """Keep a failure that belongs to no event, to be told with the next decision."""
         with self._lock:
-            self._late.append(failure)
+            self._memory.late.append(failure)
 
-    def _stamp(self, event: AnyEvent) -> AnyEvent:
-        stamped = stamp(
-            event,
-            session=self.id,
-            agent=self.agent,
-            seq=self._seq,
-            at=event.at or self._fleet.clock(),
-            turn=self._turn if event.turn < 0 else event.turn,
-        )
-        self._seq += 1
-        if isinstance(event, TurnEnded):
-            self._turn = max(self._turn, stamped.turn) + 1
-        return stamped
+    def _take(self, event: AnyEvent, claimed: Inquiry | None) -> Decision:
+        memory = self._memory
+        stamped = memory.stamped(event, session=self.id, agent=self.agent, at=event.at or self._fleet.clock())
+        late, about = tuple(memory.late), stamped.seq if claimed is None else claimed.about
+        try:
+            call = memory.take(stamped, self._fleet.effects)
+            if claimed is not None:
+                self._inquiries.settle(claimed)
+            said = self._hear(stamped)
+            memory.learn(stamped)
+            return self._decide(stamped, about, said, call)
+        except BaseException as stop:
+            self._interrupted(stamped, claimed, late, stop)
+            raise
+
+    def _interrupted(
+        self, event: AnyEvent, claimed: Inquiry | None, late: Collection[Failure], stop: BaseException
+    ) -> None:
+        """See to it that an event whose decision the host will not get was not taken, or is told of by the next one."""
+        self._inquiries.recount()
+        if self._memory.mend(event, late):
+            if claimed is not None:
+                self._inquiries.settle(claimed)
+            why = failure_of(stop, "session", "1")
+            detail = f"event {event.seq} was interrupted, and what was said of it reached nobody: {why.detail}"
+            self._memory.late.append(replace(why, detail=detail))
 
     def _hear(self, event: AnyEvent) -> list[Reading | Failure]:
         """Ask every detector that reads the event; keep what it opens, return what was said."""
-        said: list[Reading | Failure] = [*self._late]
-        self._late.clear()
+        said: list[Reading | Failure] = [*self._memory.late]
+        self._memory.late.clear()
         if isinstance(event, InquirySettled):
-            self._secrets |= set(event.canaries)
             said.extend(event.said)
         for detector in self._fleet.readers.get(type(event), ()):
-            for answer in hear(detector, self._states[detector.name], event, self._window, self._fleet.askers):
-                said.extend(self._enqueue(answer) if isinstance(answer, Inquiry) else (marked(answer, self._models),))
+            for answer in hear(detector, self._states[detector.name], event, self._memory.window, self._fleet.askers):
+                if isinstance(answer, Inquiry):
+                    said.extend(self._inquiries.add(answer))
+                else:
+                    said.append(marked(answer, self._memory.models))
         return said
 
     def _decide(self, event: AnyEvent, about: int, said: Iterable[Reading | Failure], call: Call | None) -> Decision:
-        fleet = self._fleet
+        fleet, memory = self._fleet, self._memory
         faults = fleet.redactor.watch()
-        signals = tuple([self._graded(answer) for answer in said])
+        unready = [] if call is None else fleet.unready()
+        signals = tuple([self._graded(answer) for answer in (*said, *unready)])
         signals += tuple([self._graded(failure) for failure in self._second_opinions(event, signals)])
         denied = tuple(faults)
         signals += tuple([self._graded(failure) for failure in denied])
-        self._restricted |= {
+        memory.restricted |= {
             signal.owner for signal in signals if fleet.policy.action(signal) is Action.RESTRICTED_MODE
         }
         decision = fleet.policy.decide(
@@ -197,84 +182,58 @@ class Session:
             about=about,
             signals=signals,
             call=None if call is None else call.intent.effect,
-            restricted=self._restricted,
+            restricted=memory.restricted,
             open_inquiries=self.waiting,
         )
-        self._tally.decided(decision)
+        if unready:
+            decision = replace(decision, allowed=False)
+        memory.tally.decided(decision)
         unkept = [*self._keep(decision, event), *faults[len(denied) :]]
         return self._unkept(decision, unkept, call=call is not None) if unkept else decision
 
     def _keep(self, decision: Decision, event: AnyEvent) -> list[Failure]:
         """Keep a decision and record the event; return what failed of that."""
-        fleet = self._fleet
-        keep = partial(self._ledger.keep, decision, event, self._window, fleet, self._secrets)
+        fleet, memory = self._fleet, self._memory
+        keep = partial(memory.ledger.keep, decision, event, memory.window, fleet, memory.secrets)
         done = [attempted(keep, "store", "1")]
         if fleet.recorder is not None:
             done.append(attempted(partial(fleet.recorder, event), "recorder", "1"))
-        done.append(attempted(self._shelve, "shelf", "1"))
+        if fleet.shelf is not None and self._inquiries.changed:
+            done.append(attempted(self._shelve, "shelf", "1"))
         return [fault for fault in done if isinstance(fault, Failure)]
 
     def _shelve(self) -> None:
-        """Hold the session on the shelf while inquiries are open; does nothing when the queue has not changed."""
-        shelf = self._fleet.shelf
-        if shelf is None or not self._queued:
+        """Hold the session on the shelf while inquiries are open, and no longer. Raises what the shelf raises."""
+        shelf, inquiries = self._fleet.shelf, self._inquiries
+        if shelf is None or not inquiries.changed or (inquiries.closing and inquiries):
             return
-        if self.waiting:
+        if inquiries:
             shelf.keep(self.id, self.save())
         else:
             shelf.drop(self.id)
-        self._queued = 0
+        inquiries.changed = False
 
     def _unkept(self, decision: Decision, faults: Iterable[Failure], *, call: bool) -> Decision:
         """Return a decision with what failed after it was made, and which is therefore not in its record."""
         for fault in faults:
-            self._tally.failed(fault.detector)
+            self._memory.tally.failed(fault.detector)
         signals = (*decision.signals, *[self._graded(fault) for fault in faults])
         allowed = decision.allowed and not (call and self._fleet.policy.fail_closed)
         return replace(decision, signals=signals, allowed=allowed)
 
     def _graded(self, said: Reading | Failure) -> Signal:
         # Graded as it was said, since a redactor may take the very names of the models that a calibration vouches for.
-        signal = self._fleet.grade(said, agent=self.agent, models=self._models)
-        return replace(
-            signal, said=redact(signal.said, self._fleet.redactor, self._secrets, around=self._window.events)
-        )
+        signal = self._fleet.grade(said, agent=self.agent, models=self._memory.models)
+        around = self._memory.window.events
+        return replace(signal, said=redact(signal.said, self._fleet.redactor, self._memory.secrets, around=around))
 
     def _second_opinions(self, event: AnyEvent, signals: tuple[Signal, ...]) -> list[Failure]:
         """Open an inquiry about each ambiguous signal that a verifier may settle; return what could not be opened."""
         refused: list[Failure] = []
-        if isinstance(event, InquirySettled):
-            return refused
-        for signal in signals:
-            verifier = self._fleet.verifier(signal) if signal.ambiguous else None
-            if verifier is not None:
-                case = Case(signal=signal, events=tuple(self._window.recent()))
-                opened = Inquiry(asker=verifier.name, version=verifier.version, about=event.seq, subject=case)
-                refused.extend(self._enqueue(opened))
+        for signal in () if isinstance(event, InquirySettled) else signals:
+            opened = self._fleet.second_opinion(signal, event.seq, self._memory.window)
+            refused.extend(() if opened is None else self._inquiries.add(opened))
         return refused
-
-    def _enqueue(self, inquiry: Inquiry) -> tuple[Failure, ...]:
-        detail = "the session is being closed"
-        if not self._closing:
-            if self._fleet.admit(self.id):
-                self._open.append(inquiry)
-                self._queued += 1
-                return ()
-            detail = "the queue of inquiries is full"
-        return (Failure(detector=inquiry.asker, version=inquiry.version, cause=Cause.ABANDONED, detail=detail),)
-
-    def _claim(self, event: InquirySettled) -> Inquiry:
-        """Take the inquiry that was settled off the lists. Raises EventError when there is none."""
-        for waiting in (self._driven, self._open):
-            for inquiry in waiting:
-                if (inquiry.asker, inquiry.about) == (event.asker, event.about):
-                    waiting.remove(inquiry)
-                    self._queued += 1
-                    self._fleet.release(self.id)
-                    return inquiry
-        raise EventError(
-            f"session {self.id}: no open inquiry of {event.asker} about event {event.about}; it was settled before"
-        )
 
     def next_inquiry(self, about: int | None = None, *, due: bool = False) -> Inquiry | None:
         """Take the open inquiry whose time comes first to be driven, so that nobody else drives it.
@@ -282,47 +241,31 @@ class Session:
         None when there is none; with `due`, none whose time has come.
         """
         with self._lock:
-            now = self._fleet.clock() if due else math.inf
-            ready = [item for item in self._open if item.not_before <= now and about in {None, item.about}]
-            if not ready:
-                return None
-            inquiry = min(ready, key=attrgetter("not_before"))
-            self._open.remove(inquiry)
-            self._driven.append(inquiry)
-            return inquiry
+            return self._inquiries.take(self._fleet.clock() if due else math.inf, about)
 
     @contextmanager
-    def _driving(self, inquiry: Inquiry) -> Generator[list[InquirySettled], None, None]:
-        """Give a list for what the inquiry comes to; where it stays empty, the inquiry is open again afterwards."""
-        outcome: list[InquirySettled] = []
+    def _driving(self, inquiry: Inquiry) -> Generator[None, None, None]:
+        """Let an inquiry wait again that is not settled at the end."""
         try:
-            yield outcome
+            yield
         finally:
             with self._lock:
-                if not outcome and inquiry in self._driven:
-                    self._driven.remove(inquiry)
-                    self._open.insert(0, inquiry)
+                self._inquiries.put_back(inquiry)
 
     def _settled(self, inquiry: Inquiry, settled: InquirySettled) -> tuple[Decision, ...]:
         """Take what an inquiry came to; nothing where it was abandoned meanwhile, because the session was closed."""
         with self._lock:
-            if inquiry not in self._driven:
-                return ()
-            # Of two inquiries of one asker about one event, the one that was driven is the one that is settled.
-            self._driven.remove(inquiry)
-            self._driven.insert(0, inquiry)
-            return (self.take(settled),)
+            return (self._take(settled, inquiry),) if self._inquiries.drives(inquiry) else ()
 
     @property
     def waiting(self) -> int:
         """How many inquiries are not yet settled."""
-        return len(self._open) + len(self._driven)
+        return len(self._inquiries)
 
     @property
     def due(self) -> bool:
         """Whether an inquiry is open, not under way, and its time has come."""
-        now = self._fleet.clock()
-        return any(inquiry.not_before <= now for inquiry in tuple(self._open))
+        return self._inquiries.due(self._fleet.clock())
 
     async def drain(self, about: int | None = None, *, due: bool = False) -> tuple[Decision, ...]:
         """Put the open inquiries (about one event, or all) to the panel; return the decisions that follow.
@@ -335,12 +278,12 @@ class Session:
 
         decisions: list[Decision] = []
         while (inquiry := self.next_inquiry(about, due=due)) is not None:
-            with self._driving(inquiry) as outcome:
+            with self._driving(inquiry):
                 await wait(inquiry.not_before - self._fleet.clock())
                 driving = partial(drive, self._consultation(inquiry), self._fleet.panel)
                 driven = await attempt(driving, inquiry.asker, inquiry.version)
-                outcome.append(_failed(inquiry, driven) if isinstance(driven, Failure) else driven)
-            decisions.extend(self._settled(inquiry, outcome[0]))
+                settled = failed(inquiry, driven) if isinstance(driven, Failure) else driven
+                decisions.extend(self._settled(inquiry, settled))
         return tuple(decisions)
 
     def drain_sync(self, ask: Callable[[Query], Reply | Failure] | None = None) -> tuple[Decision, ...]:
@@ -351,52 +294,49 @@ class Session:
             return run(self.drain, self._fleet.panel)
         decisions: list[Decision] = []
         while (inquiry := self.next_inquiry()) is not None:
-            with self._driving(inquiry) as outcome:
-                outcome.append(drive_sync(self._consultation(inquiry), ask))
-            decisions.extend(self._settled(inquiry, outcome[0]))
+            with self._driving(inquiry):
+                decisions.extend(self._settled(inquiry, drive_sync(self._consultation(inquiry), ask)))
         return tuple(decisions)
 
     def _consultation(self, inquiry: Inquiry) -> Consultation:
-        fleet = self._fleet
+        fleet, memory = self._fleet, self._memory
         asker = fleet.askers[inquiry.asker]
         # A verifier's own answer is not put to a verifier again.
         verifiers = () if isinstance(inquiry.subject, Case) else fleet.verifiers
         road = consult(
-            asker, inquiry, grade=self._graded, verifiers=verifiers, window=self._window, models=self._models
+            asker, inquiry, grade=self._graded, verifiers=verifiers, window=memory.window, models=memory.models
         )
-        return fleet.purse.within(road, self.id)
+        return fleet.purse.within(road, memory.spent)
 
     @property
     def restricted(self) -> frozenset[str]:
         """The detectors whose restriction stands."""
-        return self._restricted
+        return self._memory.restricted
 
     def coverage(self) -> Coverage:
         """Return what came, and who could not judge."""
         with self._lock:
-            return self._tally.coverage(self._fleet.detectors, self._fleet.in_force)
+            return self._memory.tally.coverage(self._fleet.detectors, self._fleet.in_force)
 
     def close(self) -> tuple[Decision, ...]:
         """Settle what is open as ABANDONED, keep the coverage, leave the Monitor; return the decisions that follow.
 
-        Closing twice does nothing. Raises StoreError where the coverage cannot be kept.
+        Closing twice does nothing. Raises StoreError where the coverage cannot be kept, or the shelf still holds it.
         """
         with self._lock:
             if self._closed:
                 return ()
-            self._closing = True  # what is opened from here on would be left open
-            decisions: list[Decision] = []
-            for inquiry in (*self._driven, *self._open):
-                detail = "the session was closed before the inquiry was settled"
-                failure = Failure(detector=inquiry.asker, version=inquiry.version, cause=Cause.ABANDONED, detail=detail)
-                decisions.append(self.take(_failed(inquiry, failure)))
-            for failure in self._late:
-                self._tally.failed(failure.detector)
+            self._inquiries.closing = True  # what is opened from here on would be left open
+            decisions = tuple([self._take(abandoned(inquiry), inquiry) for inquiry in self._inquiries])
+            held = attempted(self._shelve, "shelf", "1")
+            for failure in (*self._memory.late, *([] if held is None else [held])):
+                self._memory.tally.failed(failure.detector)
             self._leave()
-            fault = attempted(partial(self._ledger.close, self.id, self.coverage(), self._fleet), "store", "1")
+            keep = partial(self._memory.ledger.close, self.id, self.coverage(), self._fleet)
+            fault = attempted(keep, "store", "1") or held
             if fault is not None:
                 raise StoreError(fault.detail)
-            return tuple(decisions)
+            return decisions
 
     def suspend(self) -> None:
         """Leave the Monitor with what is open held on its shelf; without a shelf, or open inquiries, `close`.
@@ -404,23 +344,19 @@ class Session:
         Raises StoreError where it cannot be held; the session is then closed.
         """
         with self._lock:
-            shelf = self._fleet.shelf
-            if shelf is None or not self.waiting or self._closed:
+            if self._fleet.shelf is None or not self._inquiries:
                 self.close()
                 return
-            fault = attempted(partial(shelf.keep, self.id, self.save()), "shelf", "1")
-            if isinstance(fault, Failure):
+            self._inquiries.changed = True
+            fault = attempted(self._shelve, "shelf", "1")
+            if fault is not None:
                 self.close()
                 raise StoreError(fault.detail)
-            for _ in range(self.waiting):
-                self._fleet.release(self.id)
-            self._open.clear()
-            self._driven.clear()
             self._leave()
 
     def _leave(self) -> None:
         self._closed = True
-        self._fleet.purse.forget(self.id)
+        self._inquiries.clear()
         self._on_close(self)
 
     def save(self) -> bytes:
@@ -430,19 +366,9 @@ class Session:
                 schema=SCHEMA,
                 session=self.id,
                 agent=self.agent,
-                seq=self._seq,
-                turn=self._turn,
-                models=tuple(sorted(self._models)),
-                restricted=tuple(sorted(self._restricted)),
-                secrets=tuple(sorted(self._secrets)),
-                verdicts=dict(self._verdicts),
+                memory=self._memory,
                 states={d.name: SavedState.of(d, self._states[d.name]) for d in self._fleet.detectors},
-                inquiries=tuple([SavedInquiry.of(inquiry) for inquiry in (*self._driven, *self._open)]),
-                late=tuple(self._late),
-                folds=self._folds,
-                window=self._window,
-                tally=self._tally,
-                ledger=self._ledger,
+                inquiries=tuple(map(SavedInquiry.of, self._inquiries)),
             )
             return encoded(saved)
 
@@ -456,35 +382,13 @@ class Session:
         lost; each loss is said as a Failure with the next decision. `restricted` is added to what was saved.
         """
         session = cls(fleet, saved.session, saved.agent, on_close=on_close, restricted=restricted)
-        session._restore(saved)
+        session._memory = memory = saved.memory
+        memory.restricted |= frozenset(restricted)
+        memory.folds = memory.folds.with_needs(fleet.needs)
+        states, forgotten = saved.known(fleet.detectors, session._states)
+        session._states.update(states)
+        inquiries, lost = saved.open(fleet.askers)
+        refused = [failure for inquiry in inquiries for failure in session._inquiries.add(inquiry)]
+        memory.late += [*forgotten, *refused, *lost]
+        session._inquiries.changed = True  # what the shelf holds may not be what was restored
         return session
-
-    def _restore(self, saved: Saved) -> None:
-        self._seq, self._turn = saved.seq, saved.turn
-        self._models, self._restricted = frozenset(saved.models), self._restricted | set(saved.restricted)
-        self._secrets, self._verdicts = frozenset(saved.secrets), dict(saved.verdicts)
-        self._window, self._tally, self._ledger = saved.window, saved.tally, saved.ledger
-        self._folds = saved.folds.with_needs(self._fleet.needs)
-        self._late = list(saved.late)
-        for detector in self._fleet.detectors:
-            kept = saved.states.get(detector.name)
-            try:
-                if kept is not None:
-                    self._states[detector.name] = kept.restored(detector, type(self._states[detector.name]))
-                else:
-                    self._lost(detector.name, detector.version, "it was not there when the session was saved")
-            except ValueError as error:
-                self._lost(detector.name, detector.version, f"its state is lost: {error}")
-        for waiting in saved.inquiries:
-            try:
-                self._late.extend(self._enqueue(waiting.restored(self._fleet.askers)))
-            except ValueError as error:
-                detail = f"its inquiry about event {waiting.about} is lost: {error}"
-                self._lost(waiting.asker, waiting.version, detail)
-
-    def _lost(self, name: str, version: str, detail: str) -> None:
-        self._late.append(Failure(detector=name, version=version, cause=Cause.ABANDONED, detail=detail))
-
-
-def _failed(inquiry: Inquiry, failure: Failure) -> InquirySettled:
-    return InquirySettled(asker=inquiry.asker, about=inquiry.about, said=(failure,))

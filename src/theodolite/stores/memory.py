@@ -131,7 +131,10 @@ class MemoryStore:
     def flush(self) -> None:
         """Do nothing: a record is kept when `append` returns."""
 
-    def erase(self, session: str) -> int:
+    def ready(self) -> None:
+        """Do nothing: no append to memory is waited for."""
+
+    def erase(self, session: str, *, reason: str = "") -> int:
         """Take away the payloads of a session and return how many; its chain stays, and goes on with the erasure."""
         with self._lock:
             chain = self._chains.get(session)
@@ -139,8 +142,9 @@ class MemoryStore:
             full = [record.n for record in records if record.payload is not None and record.kind is not Kind.ERASURE]
             if full:
                 n, previous = len(records), records[-1].hash
+                now, salt = self._clock(), self._salts()
                 made = seal_erasure(
-                    session, at=self._clock(), payloads=len(full), n=n, previous=previous, salt=self._salts()
+                    session, at=now, payloads=len(full), n=n, previous=previous, salt=salt, reason=reason
                 )
                 for place in full:
                     records[place] = replace(records[place], payload=None, salt=None)

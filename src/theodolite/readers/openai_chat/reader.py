@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from msgspec import Raw
+from msgspec import Raw, UnsetType
 
 from theodolite.core.errors import EventError
-from theodolite.core.lines import content, decode, first_keys, session_name
-from theodolite.core.reader import Recorded, Unreadable
-from theodolite.readers.openai_chat.conversation import Conversation
-from theodolite.readers.openai_chat.form import ITEMS, NAME, RECORD, Record
-from theodolite.readers.openai_chat.pieces import Cut, Piece, pieces
+from theodolite.core.lines import content, decode, first_keys
+from theodolite.core.reader import Recorded
+from theodolite.readers.conversation import ITEMS, Conversation
+from theodolite.readers.marks import marks
+from theodolite.readers.openai_chat.form import RECORD, Record
+from theodolite.readers.openai_chat.messages import Messages
+from theodolite.readers.records import conversations
 
 __all__ = ("OpenAIChat",)
-
-_BYTE = re.compile(r"\(byte (\d+)\)")
 
 
 class OpenAIChat:
@@ -34,68 +33,38 @@ class OpenAIChat:
     def detects(self, head: bytes) -> bool:
         """Whether a list of objects with a role begins here, or an object with messages.
 
-        A `system` beside the messages is the form of another vendor.
+        Not where it shows what only another form has, unless it shows what only this one has, too.
         """
         keys = first_keys(head)
-        if content(head).startswith(b"["):
-            return "role" in keys
-        return "messages" in keys and "system" not in keys
+        if not (("role" in keys) if content(head).startswith(b"[") else ("messages" in keys)):
+            return False
+        found = marks(head)
+        return not found or self.name in found
 
     def read(self, stream: BinaryIO, file: str) -> Iterator[Recorded]:
         """Yield the events of each conversation. Holds one message, or one object, and the names that were given."""
-        under: Conversation | None = None
-        name = session_name(file)
-        given: set[str] = set()
-        for place, piece in enumerate(pieces(stream)):
-            if piece.cut is Cut.ELEMENT and under:
-                yield from under.message(piece.data, piece.line)
-            elif piece.cut is Cut.FAULT:
-                session = under.session if under else ""
-                yield Unreadable(file=file, line=piece.line, reason=piece.reason, session=session)
-            elif piece.cut is Cut.LIST_ENDS and under:
-                yield from under.end()
-                under = None
-            else:
-                session = f"{name}#{piece.line}" if place else name
-                if piece.cut is Cut.LIST_BEGINS:
-                    under = Conversation(session, file)
-                else:
-                    yield from _record(piece, session, given, file)
+        return conversations(stream, file, _Chat())
 
 
-def _record(piece: Piece, name: str, given: set[str], file: str) -> Iterator[Recorded]:
-    try:
-        record = decode(RECORD, piece.data)
-        messages = decode(ITEMS, record.messages) if isinstance(record.messages, Raw) else None
-    except EventError as error:
-        yield Unreadable(file=file, line=_line(piece, str(error)), reason=str(error))
-        return
-    if messages is None:
-        yield Unreadable(file=file, line=piece.line, reason="an object without messages")
-        return
-    try:
-        said = _said_name(record)
-        if said:
-            name = f"{said}#{piece.line}" if said in given else said
-            given.add(said)
-    except EventError as error:
-        yield Unreadable(file=file, line=piece.line, reason=f"session_id or id: {error}", session=name)
-    conversation = Conversation(name, file)
-    yield from conversation.begin(record, piece.line)
-    for message in messages:
-        yield from conversation.message(message, piece.line)
-    yield from conversation.end()
+class _Chat:
+    """The form of Chat Completions recordings."""
 
+    def opens(self, data: bytes) -> Record:
+        """Return an object with messages."""
+        record = decode(RECORD, data)
+        if isinstance(record.messages, UnsetType) or decode(ITEMS, record.messages) is None:
+            raise EventError("an object without messages")
+        return record
 
-def _line(piece: Piece, reason: str) -> int:
-    """Return the line of a fault: where its reason names a byte of the piece, the one on which that stands."""
-    byte = _BYTE.search(reason)
-    return piece.line + (piece.data.count(b"\n", 0, int(byte[1])) if byte else 0)
+    def holds(self, data: bytes) -> bool:
+        """Return that elements of a list are messages."""
+        del data
+        return False
 
+    def names(self, record: Record) -> tuple[Raw | UnsetType, ...]:
+        """Return the two fields by which hosts name a session."""
+        return record.session_id, record.id
 
-def _said_name(record: Record) -> str:
-    for raw in (record.session_id, record.id):
-        said = decode(NAME, raw) if isinstance(raw, Raw) else None
-        if said not in {None, ""}:
-            return str(said)
-    return ""
+    def tells(self, under: Conversation) -> Messages:
+        """Return what tells messages."""
+        return Messages(under)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from theodolite.redactors.rules.pseudonyms import Pseudonyms
 from theodolite.redactors.rules.redactor import FREE_TEXT, VOCABULARY, RuleRedactor
 
-__all__ = ("FREE_TEXT", "VOCABULARY", "RuleRedactor")
+__all__ = ("FREE_TEXT", "VOCABULARY", "Pseudonyms", "RuleRedactor")

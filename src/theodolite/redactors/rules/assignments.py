@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from theodolite.redactors.rules.randomness import looks_random
 from theodolite.redactors.rules.span import Kind, Span
-from theodolite.redactors.rules.view import HIDDEN, View
+from theodolite.redactors.rules.view import HIDDEN, View, holds
 
 __all__ = ("assignments", "codes")
 
@@ -21,9 +21,9 @@ _BELIEVED_NAME = (
     r"(?:s|[0-9]{1,2}|[_-]?(?:hash|digest|salt|confirm(?:ation)?|again|plain|value|text|encrypted))?"
 )
 _DOUBTED_NAME = (
-    r"(?:token|secret|credential|signature"
+    r"(?:token(?!i[sz])|secret(?!ar)|credential|signature"
     r"|(?:api|access|account|private|secret|signing|encryption|shared|auth|master)[ _-]?key"
-    r"|auth(?<![a-z]auth)(?![a-z])|jwt(?<![a-z]jwt)|sig(?<![a-z]sig))[a-z0-9_-]{0,24}"
+    r"|auth(?<![a-z]auth)(?![a-z])|jwt(?<![a-z]jwt)|sig(?<![a-z]sig))[a-z0-9_-]{0,24}+"
 )
 # What may stand between a name and its value: the end of a quote, a subscript or bold type, and a sign; the end of a
 # tag; a verb. Never a new line.
@@ -36,7 +36,9 @@ _VERB = (
     r"[\"'`*]{0,2}(?:[ ](?:for|to|of|on|at)[ ][^\n\x00.:;=!?]{1,40}?)?"
     r"[ \t](?:is|was|are|will be)[ \t]?:?[ \t]{1,2}(?=[^ \t])"
 )
-_IS = rf"(?:{_SIGN}|>|{_VERB})"
+# `- name: DB_PASSWORD` and below it `value: ...`, as in the manifests of containers.
+_ENTRY = r"[\"']?[ \t]{0,8},?\s{1,20}[\"']?value[\"']?[ \t]{0,4}[:=][ \t]{0,4}"
+_IS = rf"(?:{_SIGN}|>|{_VERB}|{_ENTRY})"
 _QUOTED_NEXT = r"[ ](?=[\"'`“][^\s\"'`”]{1,64}[\"'`”])"
 # A quote that is not closed ends with its line. Outside of quotes, a closing sign belongs to the value if the value
 # goes on behind it.
@@ -47,11 +49,31 @@ _VALUE = (
     r"|`(?P<ticks>[^`\r\n]*+)"
     r"|“(?P<curly>[^”\r\n]*+)"
     r"|\\{1,3}[\"'](?P<escaped>[^\"'\\\r\n]*+))"
-    r"|(?P<bare>(?:[^\s\"'`“<>,;&(){}\[\]]"
+    r"|(?P<bare>(?!\|[+-]?[ \t]*+[\r\n])(?:[^\s\"'`“<>,;&(){}\[\]]"
     r"|[,;&()}\]](?![\s\"'`<>,;:.&(){}\[\]]|\Z|[\w.-]{1,32}[\"']?[=:]))++))"
 )
-_PASSWORD = re.compile(rf"{_BELIEVED_NAME}(?:{_IS}|{_QUOTED_NEXT}){_VALUE}")
-_SECRET = re.compile(rf"{_DOUBTED_NAME}{_IS}{_VALUE}")
+# On a line of its own below its name: one word, in quotes or not. There sentences begin, too, and lists.
+_BELOW = (
+    r"[\"'`*_]{0,3}[ \t]{0,4}(?::|={1,2}|:=)(?:[ \t]{0,4}[|>][+-]?)?\*{0,2}[ \t]{0,8}"
+    r"(?:\r?\n[ \t]{0,40}){1,2}[\"'`*]{0,3}(?P<below>[^\s\"'`<>{}\[\]\x00]{4,64}+)[\"'`*]{0,3},?[ \t]{0,8}(?![^\r\n])"
+)
+_PASSWORD = re.compile(rf"{_BELIEVED_NAME}(?:(?:{_IS}|{_QUOTED_NEXT}){_VALUE}|{_BELOW})")
+_SECRET = re.compile(rf"{_DOUBTED_NAME}(?:{_IS}{_VALUE}|{_BELOW})")
+_PLAIN_WORD = re.compile(r"[a-z_-]*[.:,;!?]*\Z")
+# In connection strings a value ends with a semicolon, and may hold what would otherwise end it.
+_FIELD = re.compile(r";[ ]?(?:password|pwd)=(?P<bare>[^;\r\n\"'\x00]{1,128}+)")
+_WHOLE_CALL = re.compile(r"[\w.]+\([^()]*\)")
+# `password Winter2024!`, with no verb between: two digits at least and a letter, and not `sha256` or `v1.2.10`.
+_SPOKEN = re.compile(
+    r"passw(?:or)?d[ ](?P<bare>(?!(?:sha|md|rsa|aes|utf|iso|base|argon|pbkdf|v?[0-9])[0-9._-])"
+    r"(?=[^\s0-9]*[0-9][^\s0-9]*[0-9])(?=[^\sa-z]*[a-z])[^\s\"'`<>(){},;\x00]{6,64}+)"
+)
+# Options that only their command tells: of MySQL's tools, sshpass and curl.
+_COMMAND = re.compile(
+    r"(?:(?:mysql|mariadb)[a-z-]{0,16}[ ](?:[^\r\n\x00|]{0,120}?[ ])?-p|sshpass[ ]-p[ ]?"
+    r"|curl[ ](?:[^\r\n\x00|]{0,120}?[ ])?(?:-u|--user)[ =]?[\"']?[\w.@-]{1,64}:)[\"']?"
+    r"(?P<bare>[^\s\"'$\x00]{3,128}+)"
+)
 _OPTION = re.compile(
     r"(?<![\w-])--?(?:[a-z]{1,16}-){0,3}(?:(?P<password>password|passwd|passphrase|pass|pwd)|token|secret|api-?key)"
     rf"[ ]{_VALUE}"
@@ -61,6 +83,7 @@ _PASSWORD_SIGNS = (
     *("passw", "phrase", "code", "pw", "pass=", "_pass", "-pass"),
     *("kennwort", "contrase", "mot de passe", "senha", "пароль", "密码", "パスワード"),
 )
+_COMMAND_SIGNS = ("mysql", "mariadb", "sshpass", "curl")
 _SECRET_SIGNS = ("token", "secret", "credential", "signature", "key", "auth", "jwt", "sig")
 
 # What follows "password:" or "password is" and is not one: words of programs and of sentences.
@@ -100,10 +123,9 @@ def assignments(view: View) -> Iterator[Span]:
     token, secret or key must also look random.
     """
     lower = view.lower
-    if any(sign in lower for sign in _PASSWORD_SIGNS):
-        for found in _PASSWORD.finditer(lower):
-            yield from _believed(view, found, Kind.PASSWORD)
-    if any(sign in lower for sign in _SECRET_SIGNS):
+    if holds(lower, _PASSWORD_SIGNS):
+        yield from _passwords(view)
+    if holds(lower, _SECRET_SIGNS):
         for found in _SECRET.finditer(lower):
             start, end = _span_of_value(found)
             value = view.chars[start:end]
@@ -112,6 +134,22 @@ def assignments(view: View) -> Iterator[Span]:
     if " -" in lower or lower.startswith("-"):
         for found in _OPTION.finditer(lower):
             yield from _believed(view, found, Kind.PASSWORD if found["password"] else Kind.SECRET)
+        if holds(lower, _COMMAND_SIGNS):
+            for found in _COMMAND.finditer(lower):
+                yield Span(*_span_of_value(found), Kind.PASSWORD)
+
+
+def _passwords(view: View) -> Iterator[Span]:
+    lower = view.lower
+    for found in _PASSWORD.finditer(lower):
+        yield from _believed(view, found, Kind.PASSWORD)
+    if "password " in lower or "passwd " in lower:
+        for found in _SPOKEN.finditer(lower):
+            yield from _believed(view, found, Kind.PASSWORD)
+    if "password=" in lower or "pwd=" in lower:
+        for found in _FIELD.finditer(lower):
+            if not _WHOLE_CALL.fullmatch(found["bare"]) and found["bare"] not in _NO_PASSWORD:
+                yield Span(*found.span("bare"), Kind.PASSWORD)
 
 
 def _believed(view: View, found: re.Match[str], kind: Kind) -> Iterator[Span]:
@@ -119,11 +157,11 @@ def _believed(view: View, found: re.Match[str], kind: Kind) -> Iterator[Span]:
     value = view.lower[start:end]
     if not value.strip(HIDDEN + " "):
         return
-    if found["bare"] is None:
+    if found.lastgroup not in {"bare", "below"}:
         literal = _BLANK.fullmatch(value) is None
     else:
         spoken = view.lower[found.start() : start].rstrip()[-1:].isalpha()
-        word = spoken and _WORD_OF_SENTENCE.match(value)
+        word = (spoken and _WORD_OF_SENTENCE.match(value)) or (found.lastgroup == "below" and _PLAIN_WORD.match(value))
         literal = not (word or _EXPRESSION.match(value) or _CALL.match(view.lower, start))
     if literal and value.rstrip(".!?") not in _NO_PASSWORD:
         yield Span(start, end, kind)
@@ -132,7 +170,7 @@ def _believed(view: View, found: re.Match[str], kind: Kind) -> Iterator[Span]:
 def _span_of_value(found: re.Match[str]) -> tuple[int, int]:
     kind = found.lastgroup or "bare"
     start, end = found.span(kind)
-    if kind == "bare":
+    if kind in {"bare", "below"}:
         end = start + len(found[kind].rstrip(".,;:"))
     return start, end
 
@@ -148,6 +186,6 @@ _CODE_SIGNS = ("pin", "cvv", "cvc", "otp", " code")
 
 def codes(view: View) -> Iterator[Span]:
     """Find PINs, card security codes and one-time codes that are called so."""
-    if any(sign in view.lower for sign in _CODE_SIGNS):
+    if holds(view.lower, _CODE_SIGNS):
         for found in _CODE.finditer(view.lower):
             yield Span(*found.span("value"), Kind.PASSWORD)

@@ -7,22 +7,38 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from theodolite.redactors.rules.span import Kind, Span
-from theodolite.redactors.rules.view import View
+from theodolite.redactors.rules.view import View, holds
 
 __all__ = ("private_keys", "service_keys", "web_tokens")
 
-_BEGIN = r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
-_END = r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+_BEGIN = r"-{4,5} ?BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}"
+_END = r"-{4,5} ?END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}"
 # Up to the END line if it is the next thing of its kind; else what can be base64, its line ends (also written `\n`)
-# and PEM headers.
-_PRIVATE_KEY = re.compile(rf"{_BEGIN}(?:(?:[^-]++|-(?!----))*+{_END}|[A-Za-z0-9+/=\s\\:,-]*+)")
+# and PEM headers. RFC 4716 (SSH2) has four dashes and a space.
+_ARMORED = re.compile(rf"{_BEGIN}(?:(?:[^-]++|-(?!---))*+{_END}|[A-Za-z0-9+/=\s\\:,-]*+)")
+# Source: PuTTY user manual, appendix C: lines of 64 characters, the last one shorter, and a MAC over them.
+_BASE64 = "[A-Za-z0-9+/]"
+_PPK = re.compile(
+    rf"Private-Lines:[ \t]?[0-9]{{1,4}}"
+    rf"(?:(?:\s{{1,16}}{_BASE64}{{64}})++(?:\s{{1,16}}(?!Private-){_BASE64}{{1,63}}={{0,2}})?"
+    rf"|\s{{1,16}}{_BASE64}{{20,63}}={{0,2}})"
+    r"(?:\s{1,16}Private-(?:MAC|Hash):[ \t]?[0-9a-fA-F]{1,128})?"
+)
+# Source: the formats of minisign and of OpenBSD's signify: algorithm `Ed`, then how the key is sealed.
+_SIGNING = re.compile(rf"(?<![A-Za-z0-9+/])RW(?:RTY0Iy|QAAEIy|RCSw){_BASE64}{{90,}}+={{0,2}}")
+_PRIVATE = (
+    (("PRIVATE KEY",), _ARMORED),
+    (("Private-Lines:",), _PPK),
+    (("RWRTY0Iy", "RWQAAEIy", "RWRCSw"), _SIGNING),
+)
 
 
 def private_keys(view: View) -> Iterator[Span]:
-    """Find private keys in PEM and OpenPGP armor, also those whose end was cut off."""
-    if "PRIVATE KEY" in view.chars:
-        for found in _PRIVATE_KEY.finditer(view.chars):
-            yield Span(found.start(), found.start() + len(found[0].rstrip()), Kind.PRIVATE_KEY)
+    """Find private keys in PEM, OpenPGP and SSH2 armor, also without their end, and those of PuTTY and minisign."""
+    for signs, pattern in _PRIVATE:
+        if holds(view.chars, signs):
+            for found in pattern.finditer(view.chars):
+                yield Span(found.start(), found.start() + len(found[0].rstrip()), Kind.PRIVATE_KEY)
 
 
 # Source: RFC 7515 (three parts; the signature may be missing), RFC 7516 (five). `eyJ` is `{"` in base64url.
@@ -82,7 +98,13 @@ _FORMS = (
     *(_form(sign, rf"{_WORD}{{32,}}+") for sign in ("gsk_", "xai-", "r8_", "pplx-", "ntn_", "lin_api_")),
     *(_form(sign, r"[A-Za-z0-9_.-]{20,}+") for sign in ("hvs.", "hvb.", "figd_", "glsa_", "glc_", "sntrys_", "sbp_")),
     *(_form(sign, r"[A-Za-z0-9_.-]{30,}+") for sign in ("ATATT3", "dp.pt.", "tskey-", "NRAK-")),
-    _form("AGE-SECRET-KEY-1", r"[0-9A-Z]{50,}+"),
+    _form("AGE-SECRET-KEY-", r"(?:PQ-)?1[0-9A-Z]{50,}+"),
+    _form("AGE-PLUGIN-", r"[A-Z0-9]{1,24}-1[0-9A-Z]{20,}+"),
+    *(
+        _form(sign, rf"{_WORDS}{{20,}}+")
+        for sign in ("dckr_pat_", "dckr_oat_", "nvapi-", "sq0csp-", "sq0atp-", "PMAK-")
+    ),
+    _form("pul-", rf"{_HEX}{{40}}"),
     _form(":AA", rf"{_WORDS}{{32,}}+", head="(?:bot)?[0-9]{8,10}"),  # Telegram bots
 )
 # OpenAI and those that follow it. Kebab-case words may begin alike, hence the check below.

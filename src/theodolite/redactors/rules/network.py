@@ -27,7 +27,8 @@ def ipv4_addresses(view: View) -> Iterator[Span]:
     """Find dotted quads of valid octets.
 
     A bare `1.2.3.4` is taken for an address. It is a version or section where the text says so: behind `v`, `version`,
-    `section`, `==` and the like, or a product's name and a slash, as in `Chrome/120.0.0.0`.
+    `section`, `==` and the like, or a product's name and a slash, as in `Chrome/120.0.0.0`. Nobody's are `0.0.0.0` and
+    the machine's own, `127.0.0.1`.
     """
     chars = view.chars
     if chars.count(".") < 3:  # noqa: PLR2004 - an address has three dots
@@ -40,10 +41,10 @@ def ipv4_addresses(view: View) -> Iterator[Span]:
 
 def _is_ipv4(written: str) -> bool:
     try:
-        IPv4Address(written)
+        address = IPv4Address(written)
     except AddressValueError:
         return False
-    return True
+    return not (address.is_unspecified or address.is_loopback)
 
 
 _WORD = re.compile(r"[0-9A-Za-z]")

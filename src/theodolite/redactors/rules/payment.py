@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from theodolite.redactors.rules.span import Kind, Span
-from theodolite.redactors.rules.view import View
+from theodolite.redactors.rules.view import View, holds
 
 __all__ = ("cards", "ibans")
 
@@ -32,8 +32,18 @@ _SHORTEST = 13
 _FIRST = r"[2-9](?<![0-9A-Za-z][2-9])(?<![0-9]\.[2-9])"
 _USUAL = re.compile(rf"{_FIRST}(?=(?P<rest>[0-9]{{3,18}}(?:[ -][0-9]{{2,15}}){{0,6}}))")
 _ALONE = re.compile(rf"{_FIRST}(?<![0-9][ -][2-9])(?P<rest>(?:[ -]?[0-9]){{12,18}})(?!(?:[ -]?|\.)[0-9]|[A-Za-z])")
+# As tables, forms and people set them apart: a tab, two spaces, ` - ` or a plus. Only in the groups that are
+# printed on cards, and with nothing else in the row, for such columns of numbers are common.
+_SET_APART = re.compile(
+    r"[2-9][0-9]{3}(?P<by>[ \t]{1,3}| - |[+])"
+    r"(?:[0-9]{4}(?P=by)[0-9]{4}(?P=by)[0-9]{4}(?:(?P=by)[0-9]{3})?|[0-9]{6}(?P=by)[0-9]{4,5})"
+    r"(?!(?:[ \t]{1,3}| - |[+.])?[0-9]|[A-Za-z])"
+)
+_APART_SIGNS = ("\t", "  ", " - ", "+")
+_IN_ROW = re.compile(r"(?:[0-9A-Za-z.+]|[0-9](?:[ \t]{1,3}| - ))\Z")
 _ENOUGH = re.compile(r"[0-9](?:[ -]?[0-9]){12}")
 _IN_A_WORD = re.compile(r"[0-9A-Za-z]|\.[0-9]")
+_NO_DIGIT = re.compile(r"[^0-9]+")
 _DOUBLED = str.maketrans("0123456789", "0246813579")
 
 
@@ -43,6 +53,8 @@ def cards(view: View) -> Iterator[Span]:
     One in ten rows of digits with such a prefix and length passes by chance.
     """
     chars = view.chars
+    if holds(chars, _APART_SIGNS):
+        yield from _set_apart(chars)
     if not _ENOUGH.search(chars):
         return
     done = 0
@@ -54,6 +66,18 @@ def cards(view: View) -> Iterator[Span]:
             if length := _card_length(chars[start:end], chars[end : end + 2]):
                 done = start + length
                 yield Span(start, done, Kind.CARD)
+
+
+def _set_apart(chars: str) -> Iterator[Span]:
+    for found in _SET_APART.finditer(chars):
+        start, end = found.span()
+        digits = _NO_DIGIT.sub("", found[0])
+        if (
+            len(digits) in _lengths(digits)
+            and _passes_luhn(digits)
+            and not _IN_ROW.search(chars, max(0, start - 4), start)
+        ):
+            yield Span(start, end, Kind.CARD)
 
 
 def _card_length(row: str, behind: str) -> int:
@@ -103,12 +127,16 @@ _LENGTHS: dict[str, str] = dict(
     )
 )
 # Found by its check digits, for digits are rarer than letters; the country stands before them.
-_CHECK_DIGITS = re.compile(r"[0-9](?<=[A-Za-z]{2}[0-9])(?<![0-9A-Za-z][A-Za-z]{2}[0-9])[0-9](?=[ -]?[0-9A-Za-z])")
+_CHECK_DIGITS = re.compile(
+    r"[0-9](?<=[A-Za-z]{2}[0-9])(?<![0-9A-Za-z][A-Za-z]{2}[0-9])[0-9](?=[ \t+-]{0,2}[0-9A-Za-z])"
+)
 _WHOLE = {
-    length: re.compile(rf"[A-Z]{{2}}[0-9]{{2}}(?:[ -]?[0-9A-Z]){{{int(length) - 4}}}(?![0-9A-Z])", re.IGNORECASE)
+    length: re.compile(
+        rf"[A-Z]{{2}}[0-9]{{2}}(?:[ \t+-]{{0,2}}[0-9A-Z]){{{int(length) - 4}}}(?![0-9A-Z])", re.IGNORECASE
+    )
     for length in set(_LENGTHS.values())
 }
-_SEPARATORS = str.maketrans("", "", " -")
+_SEPARATORS = str.maketrans("", "", " \t+-")
 _VALUES = {ord("A") + value - 10: str(value) for value in range(10, 36)}
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from phonenumbers import COUNTRY_CODE_TO_REGION_CODE, PhoneMetadata
 
 from theodolite.redactors.rules.span import Kind, Span
-from theodolite.redactors.rules.view import View
+from theodolite.redactors.rules.view import View, holds
 
 __all__ = ("TRUNK_REGIONS", "international_phones", "national_phones")
 
@@ -53,6 +53,7 @@ _ENOUGH = re.compile(rf"[0-9](?:[ ./()-]{{0,3}}[0-9]){{{_FEWEST - 1}}}")
 _TRUNK_IN_BRACKETS = "(0)"
 _DECIMAL = re.compile(r"[0-9]+\.[0-9]+")
 _DATE = re.compile(r"[0-3][0-9]([ ./-])[01][0-9]\1(?:19|20)[0-9]{2}")
+_ZIP = re.compile(r"[0-9]{5}-[0-9]{4}")  # US postal codes: those of New England begin with a 0
 _NORTH_AMERICA = 1
 
 
@@ -141,12 +142,16 @@ def _national(chars: str) -> Iterator[Span]:
             if chars[start - 1 : start] != "(":
                 continue
             start -= 1
-        if not _DATE.match(found[0]) and not _in_row(chars, start, end) and _is_national(_digits(found[0])):
+        if (
+            not (_DATE.match(found[0]) or _ZIP.fullmatch(found[0]))
+            and not _in_row(chars, start, end)
+            and _is_national(_digits(found[0]))
+        ):
             yield Span(start, end, Kind.PHONE)
 
 
 def _named(lower: str) -> Iterator[Span]:
-    if not any(name in lower for name in _NAMES):
+    if not holds(lower, _NAMES):
         return
     for found in _NAMED.finditer(lower):
         digits = _digits(found["number"])

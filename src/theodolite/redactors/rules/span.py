@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-__all__ = ("PLACEHOLDER", "Kind", "Locate", "Span", "placeholder", "splice")
+__all__ = ("PLACEHOLDER", "Cut", "Kind", "Label", "Span", "placeholder")
 
 
 class Kind(StrEnum):
@@ -40,35 +41,76 @@ class Span(NamedTuple):
     kind: Kind
 
 
-Locate = Callable[[int], int]
-"""Turns a position in the text that rules read into one in the text that was given."""
+Label = Callable[[Kind, str], str]
+"""Returns what stands in the place of a piece of text of some kind."""
 
 PLACEHOLDER = re.compile(r"\[REDACTED:[A-Z_]{1,32}\]")
 _RANK = {kind: rank for rank, kind in enumerate(Kind)}
 
 
-def placeholder(kind: Kind) -> str:
-    """Return what stands in the place of a thing of this kind.
+def placeholder(kind: Kind, piece: str = "") -> str:
+    """Return what stands in the place of any thing of this kind.
 
     >>> placeholder(Kind.EMAIL)
     '[REDACTED:EMAIL]'
     """
+    del piece
     return f"[REDACTED:{kind}]"
 
 
-def splice(text: str, spans: Iterable[Span], locate: Locate) -> str:
-    """Return the text with a placeholder for each span; spans that overlap become one."""
-    pieces: list[str] = []
-    done = 0
-    for span in _united(spans):
-        start = locate(span.start)
-        pieces += (text[done:start], placeholder(span.kind))
-        done = locate(span.end)
-    pieces.append(text[done:])
-    return "".join(pieces)
+class Cut:
+    """A text with placeholders for some spans of it; spans that overlap are one.
+
+    >>> cut = Cut("write to bob@example.com", [Span(9, 24, Kind.EMAIL)])
+    >>> cut.text
+    'write to [REDACTED:EMAIL]'
+    >>> cut.more([Span(6, 12, Kind.TEXT)]).text
+    'write [REDACTED:EMAIL]'
+    """
+
+    def __init__(self, original: str, spans: Sequence[Span] = ()) -> None:
+        self._original = original
+        self._spans = _united(spans)
+        self.text = self.labeled(placeholder) if spans else original
+
+    def labeled(self, label: Label) -> str:
+        """Return the text with other placeholders."""
+        pieces: list[str] = []
+        done = 0
+        for start, end, kind in self._spans:
+            pieces += (self._original[done:start], label(kind, self._original[start:end]))
+            done = end
+        pieces.append(self._original[done:])
+        return "".join(pieces)
+
+    def more(self, found: Sequence[Span]) -> Cut:
+        """Return the same with what was found in its text taken away too."""
+        if not self._spans:
+            return Cut(self._original, found)
+        starts: list[int] = []
+        ends: list[int] = []
+        longer = 0
+        for start, end, kind in self._spans:
+            starts.append(start + longer)
+            longer += len(placeholder(kind)) - (end - start)
+            ends.append(end + longer)
+
+        def place(position: int) -> tuple[int, int]:
+            """Return where in the original begins and ends what stands at a position: a placeholder is one thing."""
+            number = bisect_right(starts, position) - 1
+            if number < 0:
+                return position, position + 1
+            start, end, _ = self._spans[number]
+            if position < ends[number]:
+                return start, end
+            at = end + position - ends[number]
+            return at, at + 1
+
+        back = [Span(place(start)[0], place(end - 1)[1], kind) for start, end, kind in found]
+        return Cut(self._original, self._spans + back)
 
 
-def _united(spans: Iterable[Span]) -> list[Span]:
+def _united(spans: Sequence[Span]) -> list[Span]:
     united: list[Span] = []
     for span in sorted(spans):
         last = united[-1] if united else None

@@ -10,14 +10,15 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Final, Self
 
 from sqlalchemy import Engine
 
 from theodolite.core.errors import StoreError
-from theodolite.core.store import SALT_BYTES, Entry, Head, Record, Registry, seal_record
+from theodolite.core.store import SALT_BYTES, Entry, Head, Problem, ReadableStore, Record, Registry, seal_record
 from theodolite.stores.sqlite.backlog import Backlog
 from theodolite.stores.sqlite.commit import Committer
 from theodolite.stores.sqlite.readonly import Readable, ReadOnlySQLiteStore
@@ -148,6 +149,23 @@ class SQLiteStore(Readable):
         self.flush()
         return super().registry()
 
+    def strays(self) -> Iterator[Problem]:
+        """Yield a problem for each record that is not there and has codes. Raises StoreError."""
+        self.flush()
+        return super().strays()
+
+    def idle(self, before: float) -> dict[str, int]:
+        """Return the sessions whose newest record is older, with how many payloads each has left. Raises StoreError."""
+        self.flush()
+        return super().idle(before)
+
+    @contextmanager
+    def still(self) -> Generator[ReadableStore]:
+        """Give the store as it is at this moment, whoever writes to it meanwhile. Raises StoreError."""
+        self.flush()
+        with super().still() as held:
+            yield held
+
     def flush(self) -> None:
         """Return when all that was appended before is on the disk.
 
@@ -158,7 +176,12 @@ class SQLiteStore(Readable):
             self._backlog.wait()
             self._committer.check_all()
 
-    def erase(self, session: str) -> int:
+    def ready(self) -> None:
+        """Raise the StoreError that the newest attempt to write met, until one succeeds; waits for nothing."""
+        self._check_usable()
+        self._backlog.ready()
+
+    def erase(self, session: str, *, reason: str = "") -> int:
         """Take away the payloads of a session for good and return how many; its chain goes on with a record of that.
 
         The file is then rewritten (VACUUM) and its WAL cut, so that no byte of them is left in either: this takes as
@@ -166,20 +189,42 @@ class SQLiteStore(Readable):
         read, but bytes of them may be left: erase again. Raises StoreError, also for a session that does not end as it
         was sealed, of which nothing is taken.
         """
+        return self.erase_all((session,), reason=reason)
+
+    def erase_all(self, sessions: Iterable[str], *, reason: str = "") -> int:
+        """Erase several sessions, rewrite the file once, and return how many payloads were taken.
+
+        One that cannot be erased keeps none of the others. Raises StoreError for it when all else is done.
+        """
         self.flush()
+        emptied, refused = 0, list[StoreError]()
+        for session in sessions:
+            try:
+                emptied += self._take(session, reason)
+            except StoreError as fault:
+                refused.append(fault)
+        self._rewrite(emptied)
+        if refused:
+            more = f" (and {len(refused) - 1} more sessions)" * (len(refused) > 1)
+            raise StoreError(f"{refused[0]}{more}; {emptied} payloads of other sessions are erased") from refused[0]
+        return emptied
+
+    def _take(self, session: str, reason: str) -> int:
         with self._backlog.lock:
             while (chain := self._committer.chain(session)).n > chain.written:
                 self._backlog.wait()
-            emptied = self._committer.erase(session, at=self._clock(), salt=self._salts())
+            return self._committer.erase(session, at=self._clock(), salt=self._salts(), reason=reason)
+
+    def _rewrite(self, emptied: int) -> None:
         with self._committer.writing, faults(self._file), self.engine.connect() as connection:
             connection.exec_driver_sql("VACUUM")
             blocked = connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()[0]
+            self._committer.ahead.emptied()
         if blocked:
             raise StoreError(
                 f"store {self._file}: {emptied} payloads are erased, but a reader keeps older pages in the WAL: end "
                 "every read of this file and erase again"
             )
-        return emptied
 
     def close(self) -> None:
         """Flush, stop the thread and let go of the file, also where flushing fails. Raises StoreError."""

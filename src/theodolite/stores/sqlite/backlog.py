@@ -12,6 +12,8 @@ from theodolite.core.store import Record
 
 __all__ = ("Backlog",)
 
+_ENDED: Final = "the store is closed, or its writing thread has died: open it again"
+
 
 class Backlog:
     """Sealed records in order, bounded by `room` (bytes); safe for several threads.
@@ -43,6 +45,13 @@ class Backlog:
         """How many records wait."""
         return len(self._pending)
 
+    def ready(self) -> None:
+        """Raise the StoreError of the newest attempt, if it failed, and that of the end. Takes no lock."""
+        if (fault := self._fault) is not None:
+            raise StoreError(f"{fault} (records that wait in memory: {self.left})") from fault
+        if self._stopping or self._stopped:
+            raise StoreError(_ENDED)
+
     def admit(self, size: int, *, waits: bool) -> None:
         """Wait for room for a record of that size. With `waits` the caller is going to `wait` for it.
 
@@ -50,7 +59,7 @@ class Backlog:
         and after the end.
         """
         if self._stopping or self._stopped:
-            raise StoreError("the store is closed, or its writing thread has died: open it again")
+            raise StoreError(_ENDED)
         full = bool(self._pending) and self._bytes + size > self._room
         if self._fault is not None and not waits and (full or not self._told):
             self._told = True

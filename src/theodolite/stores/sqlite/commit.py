@@ -9,14 +9,25 @@ from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import asdict
-from sqlalchemy import Connection, Engine, bindparam, insert, select, update
+from sqlalchemy import Connection, Engine, bindparam, insert, update
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import IntegrityError
 
 from theodolite.core.errors import StoreError
 from theodolite.core.store import Head, Kind, Record, seal_erasure, seal_head, seal_registry
+from theodolite.stores.sqlite.ahead import WriteAheadLog
 from theodolite.stores.sqlite.rows import head_at, head_of, last_head, last_record, registry
-from theodolite.stores.sqlite.schema import CODES, HEADS, KEEP, RECORDS, REGISTRY, TamperedError, begin, faults
+from theodolite.stores.sqlite.schema import (
+    CODES,
+    HEADS,
+    KEEP,
+    RECORDS,
+    REGISTRY,
+    TamperedError,
+    begin,
+    faults,
+    main_file_holds,
+)
 
 __all__ = ("Chain", "Committer")
 
@@ -35,6 +46,9 @@ _ADVANCE: Final = (
 # Compiled once: with a statement per group SQLAlchemy spends as long on each row as SQLite does.
 _INSERT_RECORDS: Final = str(insert(RECORDS).compile(dialect=sqlite.dialect()))
 _INSERT_CODES: Final = str(insert(CODES).compile(dialect=sqlite.dialect()))
+
+# Codes that stood there before their record does are nobody's, and would break its hash.
+_CLEAR_CODES: Final = "DELETE FROM codes WHERE session = ? AND n BETWEEN ? AND ?"
 
 # A head, and the link of the session before it.
 _Move = tuple[Head, str]
@@ -74,6 +88,8 @@ class Committer:
         self._file = file
         self._key = key
         self._identity = _identity(file)
+        self._newest: Record | None = None
+        self.ahead = WriteAheadLog(file, self._in_main_file)
         self._chains: dict[str, Chain] = {}
         self._refused: dict[str, StoreError] = {}
         self._untold: dict[str, StoreError] = {}
@@ -112,8 +128,7 @@ class Committer:
         if last is not None and head is not None:
             chain.n, chain.hash = last.n, last.hash
             expected = seal_head(last, position=head.position, before=chain.before, key=self._key)
-        stray = select(CODES.c.n).where(CODES.c.session == session, CODES.c.n > chain.n).limit(1)
-        if head != expected or (head is None) != (last is None) or connection.execute(stray).first() is not None:
+        if head != expected or (head is None) != (last is None):
             raise TamperedError(f"session {session!r} does not end where its head says, or was sealed with another key")
         return chain
 
@@ -132,7 +147,7 @@ class Committer:
                 else:
                     return
 
-    def erase(self, session: str, *, at: float, salt: str) -> int:
+    def erase(self, session: str, *, at: float, salt: str, reason: str) -> int:
         """Take the payloads of a session and append the record of that, in one step; return how many there were.
 
         Nothing of the session may wait to be written. Raises StoreError.
@@ -146,17 +161,28 @@ class Committer:
             count = connection.execute(gone).rowcount
             if chain.head is None or not count:
                 return 0
-            record = seal_erasure(session, at=at, payloads=count, n=chain.n + 1, previous=chain.hash, salt=salt)
+            n, previous = chain.n + 1, chain.hash
+            record = seal_erasure(session, at=at, payloads=count, n=n, previous=previous, salt=salt, reason=reason)
             head = seal_head(record, position=chain.head.position, before=chain.before, key=self._key)
             connection.execute(update(HEADS).where(HEADS.c.session == session).values(**asdict(head)))
+            connection.exec_driver_sql(_CLEAR_CODES, (session, n, n))
             connection.exec_driver_sql(_INSERT_RECORDS, _row(record))
-            connection.commit()
+            self._finish(connection, record)
             self._chains[session] = Chain(record.n, record.hash, head, chain.before)
         return count
 
     def _check_place(self) -> None:
         if _identity(self._file) != self._identity:
             raise StoreError(f"store {self._file} was moved, removed or replaced: put it back, then flush")
+        self.ahead.check()
+
+    def _in_main_file(self) -> bool:
+        return self._newest is None or main_file_holds(self._file, self._newest)
+
+    def _finish(self, connection: Connection, newest: Record) -> None:
+        connection.commit()
+        self.ahead.note()
+        self._newest = newest
 
     def _due(self, group: Sequence[Record]) -> list[Record]:
         due: list[Record] = []
@@ -180,13 +206,14 @@ class Committer:
         with self._engine.connect() as connection:
             begin(connection)
             moves = [*self._advance(connection, ends.values()), *self._register(connection, ends.values())]
+            connection.exec_driver_sql(_CLEAR_CODES, _spans(batch))
             connection.exec_driver_sql(_INSERT_RECORDS, [_row(record) for record in batch])
             codes = [
                 (record.session, record.n, place, code) for record in batch for place, code in enumerate(record.codes)
             ]
             if codes:
                 connection.exec_driver_sql(_INSERT_CODES, codes)
-            connection.commit()
+            self._finish(connection, batch[-1])
         for head, before in moves:
             chain = self._chains[head.session]
             chain.head, chain.before = head, before
@@ -277,6 +304,14 @@ def _identity(file: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return status.st_dev, status.st_ino
+
+
+def _spans(batch: Sequence[Record]) -> list[tuple[object, ...]]:
+    """Return the first and the last place of each session in a batch."""
+    spans: dict[str, tuple[int, int]] = {}
+    for record in batch:
+        spans[record.session] = spans.get(record.session, (record.n, 0))[0], record.n
+    return [(session, first, last) for session, (first, last) in spans.items()]
 
 
 def _row(record: Record) -> tuple[object, ...]:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 
-from theodolite.core.store import Head, Record, Registry
-from theodolite.stores.sqlite.rows import Filter, head_of, heads, records, registry
+from theodolite.core.store import Head, Problem, ReadableStore, Record, Registry
+from theodolite.stores.sqlite.rows import Filter, head_of, heads, idle, records, registry, strays
 from theodolite.stores.sqlite.schema import faults, locate, open_to_read
 
 __all__ = ("ReadOnlySQLiteStore", "Readable")
@@ -59,6 +60,63 @@ class Readable:
         """Return the registry of sessions, or None when it is gone. Raises StoreError."""
         with faults(self._file), self.engine.connect() as connection:
             return registry(connection)
+
+    def strays(self) -> Iterator[Problem]:
+        """Yield a problem for each record that is not there and has codes. Raises StoreError."""
+        return self._strays()
+
+    def _strays(self) -> Iterator[Problem]:
+        with faults(self._file), self.engine.connect() as connection:
+            yield from map(_stray, strays(connection))
+
+    def idle(self, before: float) -> dict[str, int]:
+        """Return the sessions whose newest record is older, with how many payloads each has left. Raises StoreError.
+
+        `before` is in seconds since the epoch. Records of erasures do not count. Reads every record's place.
+        """
+        with faults(self._file), self.engine.connect() as connection:
+            return idle(connection, before)
+
+    @contextmanager
+    def still(self) -> Generator[ReadableStore]:
+        """Give the store as it is at this moment, whoever writes to it meanwhile. Raises StoreError."""
+        with faults(self._file), self.engine.connect() as connection:
+            connection.exec_driver_sql("BEGIN")
+            yield _Still(connection)
+
+
+class _Still:
+    """What one transaction sees."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def read(
+        self,
+        *,
+        session: str | None = None,
+        since: float | None = None,
+        until: float | None = None,
+        code: str | None = None,
+    ) -> Iterator[Record]:
+        return records(self._connection, Filter(session=session, since=since, until=until, code=code))
+
+    def head(self, session: str) -> Head | None:
+        return head_of(self._connection, session)
+
+    def heads(self) -> Iterator[Head]:
+        return heads(self._connection)
+
+    def registry(self) -> Registry | None:
+        return registry(self._connection)
+
+    def strays(self) -> Iterator[Problem]:
+        return map(_stray, strays(self._connection))
+
+
+def _stray(place: tuple[str, int]) -> Problem:
+    session, n = place
+    return Problem(session=session, n=n, what="there are codes of this record, and no record")
 
 
 class ReadOnlySQLiteStore(Readable):

@@ -10,12 +10,23 @@ from typing import Final
 
 import msgspec
 from msgspec import Raw, Struct
-from sqlalchemy import Connection, Select, and_, select, tuple_
+from sqlalchemy import Connection, Select, and_, func, select, tuple_
 
 from theodolite.core.store import Head, Kind, Record, Registry
 from theodolite.stores.sqlite.schema import CODES, HEADS, RECORDS, REGISTRY, TamperedError
 
-__all__ = ("Filter", "head_at", "head_of", "heads", "last_head", "last_record", "records", "registry")
+__all__ = (
+    "Filter",
+    "head_at",
+    "head_of",
+    "heads",
+    "idle",
+    "last_head",
+    "last_record",
+    "records",
+    "registry",
+    "strays",
+)
 
 # Rows that are fetched at once: enough to hide the cost of a fetch, and a few MB at most with ordinary payloads.
 _FETCH: Final = 500
@@ -100,6 +111,25 @@ def _record(row: _Row, codes: tuple[str, ...]) -> Record:
         previous=row.previous,
         hash=row.hash,
     )
+
+
+def strays(connection: Connection) -> Iterator[tuple[str, int]]:
+    """Yield the places that have codes and no record. Raises TamperedError."""
+    same = and_(CODES.c.session == RECORDS.c.session, CODES.c.n == RECORDS.c.n)
+    query = select(CODES.c.session, CODES.c.n).distinct().outerjoin_from(CODES, RECORDS, same)
+    for row in connection.execute(query.where(RECORDS.c.hash.is_(None)).order_by(CODES.c.session, CODES.c.n)):
+        try:
+            yield msgspec.convert(tuple(row), tuple[str, int])
+        except msgspec.ValidationError as error:
+            raise TamperedError(f"codes without a record: {error}") from error
+
+
+def idle(connection: Connection, before: float) -> dict[str, int]:
+    """Return the sessions whose newest record is older, with how many payloads are left; erasures do not count."""
+    left = func.count(func.coalesce(RECORDS.c.payload, RECORDS.c.salt))
+    query = select(RECORDS.c.session, left).where(RECORDS.c.kind != Kind.ERASURE.value).group_by(RECORDS.c.session)
+    query = query.having(func.max(RECORDS.c.at) < before, left > 0).order_by(RECORDS.c.session)
+    return {str(session): int(count) for session, count in connection.execute(query)}
 
 
 def head_of(connection: Connection, session: str) -> Head | None:

@@ -38,7 +38,7 @@ from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 from sqlalchemy.pool import NullPool, QueuePool
 
 from theodolite.core.errors import StoreError
-from theodolite.core.store import seal_registry
+from theodolite.core.store import Record, seal_registry
 
 __all__ = (
     "CODES",
@@ -50,6 +50,7 @@ __all__ = (
     "begin",
     "faults",
     "locate",
+    "main_file_holds",
     "open_engine",
     "open_to_read",
 )
@@ -253,6 +254,16 @@ def _alone(file: Path) -> str:
             "files to a directory of your own, and read the copy"
         )
     return "mode=ro&immutable=1"
+
+
+def main_file_holds(file: Path, record: Record) -> bool:
+    """Tell whether a record stands in the file itself, and not in its WAL alone."""
+    query = select(RECORDS.c.hash).where(RECORDS.c.session == record.session, RECORDS.c.n == record.n)
+    try:
+        with _engine(file, "mode=ro&immutable=1", patience=0.0).connect() as connection:
+            return connection.scalars(query).first() == record.hash
+    except SQLAlchemyError:  # of a new store the tables themselves may be in the WAL
+        return False
 
 
 def _engine(file: Path, options: str, patience: float) -> Engine:

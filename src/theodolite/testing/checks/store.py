@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Callable, Generator, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager, suppress
@@ -13,7 +14,7 @@ import msgspec
 from msgspec import Raw
 
 from theodolite.core.errors import StoreError
-from theodolite.core.store import Entry, Kind, Record, Store, seal_record, verify
+from theodolite.core.store import Entry, Erasure, Kind, Record, Store, seal_record, verify
 from theodolite.core.text import printable
 from theodolite.testing.checks.law import broken, run, unraised
 from theodolite.testing.sessions import HOSTILE_TEXTS
@@ -21,6 +22,7 @@ from theodolite.testing.sessions import HOSTILE_TEXTS
 __all__ = ("CHECKS", "Opened", "StoreFixture", "check_store")
 
 _WORKERS, _EACH = 4, 25
+_REASON = "asked for by the person it is about"
 
 
 class Opened(NamedTuple):
@@ -35,22 +37,28 @@ class StoreFixture:
     """A store under test.
 
     `factory` opens an empty store in a new place each time; a durable one comes with what opens that place again, also
-    while the first is open. `key` is the key that these stores seal with.
+    while the first is open. `key` is the key that these stores seal with. `opened` gives the payload of an entry back
+    from its record, where a store does not keep it as it is.
     """
 
     factory: Callable[[], Opened]
     key: bytes | None = None
+    opened: Callable[[Record], Raw | None] = operator.attrgetter("payload")
 
 
 def check_store(
-    factory: Callable[[], Opened], *, key: bytes | None = None, skips: Mapping[str, str] | None = None
+    factory: Callable[[], Opened],
+    *,
+    key: bytes | None = None,
+    opened: Callable[[Record], Raw | None] = operator.attrgetter("payload"),
+    skips: Mapping[str, str] | None = None,
 ) -> None:
-    """Run every law of stores on what the factory opens.
+    """Run every law of stores on what the factory opens. `key` and `opened` are those of `StoreFixture`.
 
     `skips` maps the name of a law to the reason why it cannot hold. Raises AssertionError for a broken law, ConfigError
     for a skip of an unknown law or without a reason.
     """
-    run(CHECKS, StoreFixture(factory=factory, key=key), skips or {})
+    run(CHECKS, StoreFixture(factory=factory, key=key, opened=opened), skips or {})
 
 
 def check_seals(fixture: StoreFixture) -> None:
@@ -62,8 +70,9 @@ def check_seals(fixture: StoreFixture) -> None:
             last = previous.get(entry.session)
             n, before = (0, "") if last is None else (last.n + 1, last.hash)
             with unraised("seals", store, reproduce=_SCRIPT):
-                sealed = seal_record(entry, n=n, previous=before, salt=record.salt or "")
-            if record != sealed:
+                kept = msgspec.structs.replace(entry, payload=record.payload)
+                sealed = seal_record(kept, n=n, previous=before, salt=record.salt or "")
+            if record != sealed or fixture.opened(record) != entry.payload:
                 what = f"the record of entry {n} of {entry.session} is not seal_record(entry, n={n}, previous=...)"
                 raise broken("seals", store, what, reproduce=_SCRIPT)
             previous[entry.session] = record
@@ -209,7 +218,7 @@ def check_refuses(fixture: StoreFixture) -> None:
 
 
 def check_erases(fixture: StoreFixture) -> None:
-    """Check that `erase` takes the payloads and salts of one session for good, and leaves one record of that.
+    """Check that `erase` takes the payloads and salts of one session for good, and leaves one record of that, and why.
 
     And that all chains hold, and an erasure of nothing leaves nothing.
     """
@@ -217,7 +226,7 @@ def check_erases(fixture: StoreFixture) -> None:
         kept = [store.append(entry) for entry in _ENTRIES]
         counts = _counts(kept)
         store.flush()
-        erased = store.erase("s-1")
+        erased = store.erase("s-1", reason=_REASON)
         store.append(_entry("s-1", at=50.0), durable=True)
         if (erased, store.erase("nobody"), store.head("nobody")) != (counts["s-1"], 0, None):
             raise broken("erases", store, "it does not count what it erased", reproduce=f"{_SCRIPT}, then erase('s-1')")
@@ -228,9 +237,9 @@ def check_erases(fixture: StoreFixture) -> None:
                 gone = {_place(record) for record in found if record.payload is None and record.salt is None}
                 first = {("s-1", n) for n in range(counts["s-1"])}
                 rest = {_place(record) for record in kept} - first | {("s-1", counts["s-1"] + more) for more in (0, 1)}
-                said = [_place(record) for record in found if record.kind is Kind.ERASURE]
-                if (gone, full) != (first, rest) or said != [("s-1", counts["s-1"])]:
-                    what = "payloads of the erased session are left, others are gone, or there is no record of that"
+                said = [(*_place(record), _reason(record)) for record in found if record.kind is Kind.ERASURE]
+                if (gone, full) != (first, rest) or said != [("s-1", counts["s-1"], _REASON)]:
+                    what = "payloads of the session are left, others are gone, or no record says so and why"
                     raise broken("erases", store, what, reproduce=f"{_SCRIPT}, then erase('s-1') and append once more")
                 for problem in verify(reader, fixture.key).problems:
                     what = f"after an erasure verify() finds {problem}"
@@ -275,6 +284,18 @@ def check_flushes(fixture: StoreFixture) -> None:
         kept = [store.append(entry) for entry in _ENTRIES]
         store.flush()
         _survives("flushes", store, reopen, kept, f"{_SCRIPT}, then flush()")
+
+
+def check_ready(fixture: StoreFixture) -> None:
+    """Check that a store which keeps what it is given says that it is ready, before, meanwhile and after."""
+    how = f"{_SCRIPT}, and ask ready() after each and after flush()"
+    with _opened(fixture) as (store, _), unraised("ready", store, reproduce=how):
+        store.ready()
+        for entry in _ENTRIES:
+            store.append(entry)
+            store.ready()
+        store.flush()
+        store.ready()
 
 
 def check_closes(fixture: StoreFixture) -> None:
@@ -334,6 +355,7 @@ CHECKS: tuple[Callable[[StoreFixture], None], ...] = (
     check_threads,
     check_durable,
     check_flushes,
+    check_ready,
     check_closes,
     check_forks,
 )
@@ -365,6 +387,10 @@ def _entry(session: str, at: float = 1.0, codes: tuple[str, ...] = ()) -> Entry:
 
 def _place(record: Record) -> tuple[str, int]:
     return record.session, record.n
+
+
+def _reason(record: Record) -> str:
+    return msgspec.json.decode(record.payload or b"{}", type=Erasure).reason
 
 
 def _counts(records: Iterable[Record]) -> dict[str, int]:

@@ -13,15 +13,18 @@ from theodolite.testing.fakes.detectors import (
 from theodolite.testing.fakes.integration import FakeHost, FakeIntegration
 from theodolite.testing.fakes.models import ScriptedModel, SeededModel
 from theodolite.testing.fakes.redactors import RecordingRedactor
+from theodolite.testing.fakes.shelves import FailingShelf, MemoryShelf
 from theodolite.testing.fakes.stores import FullStore
 from theodolite.testing.fakes.verifiers import ScriptedVerifier
 
 __all__ = (
     "AskingDetector",
+    "FailingShelf",
     "FakeClock",
     "FakeHost",
     "FakeIntegration",
     "FullStore",
+    "MemoryShelf",
     "NonsenseDetector",
     "Question",
     "QuietDetector",

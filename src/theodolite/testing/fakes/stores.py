@@ -54,9 +54,15 @@ class FullStore:
         """Flush the other store."""
         self.inner.flush()
 
-    def erase(self, session: str) -> int:
+    def ready(self) -> None:
+        """Raise StoreError while there is no room."""
+        if self.room <= 0:
+            raise StoreError("the store is full: give it more room")
+        self.inner.ready()
+
+    def erase(self, session: str, *, reason: str = "") -> int:
         """Erase in the other store."""
-        return self.inner.erase(session)
+        return self.inner.erase(session, reason=reason)
 
     def close(self) -> None:
         """Close the other store."""

@@ -12,6 +12,9 @@ from collections.abc import Iterator
 from enum import Enum, auto
 from typing import BinaryIO, NamedTuple
 
+from msgspec import DecodeError, Raw
+from msgspec.json import Decoder
+
 from theodolite.core.lines import BOM, MAX_RECORD, utf8_fault
 
 __all__ = ("Cut", "Piece", "pieces")
@@ -19,10 +22,17 @@ __all__ = ("Cut", "Piece", "pieces")
 # Read at a time; what is held beyond it is one piece.
 _CHUNK = 2**16
 _QUOTED = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
-# What may stand before the next bracket, or comma, that is not in a string: whole strings, and no half of one.
-_TO_BRACKET = re.compile(rb'(?:[^"{}\[\]]++|"[^"\\]*+(?:\\.[^"\\]*+)*+")*+', re.DOTALL)
-_TO_COMMA = re.compile(rb'(?:[^"{}\[\],]++|"[^"\\]*+(?:\\.[^"\\]*+)*+")*+', re.DOTALL)
+_TEXT = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+# An object or list without others in it, whole: most of what there is, and nothing that changes the depth.
+_FLAT = rb'[{\[](?:[^"{}\[\]]++|' + _TEXT + rb")*+[}\]]"
+# What may stand before the next bracket, or comma, that counts: whole strings, whole flat values, and no half of one.
+_TO_BRACKET = re.compile(rb'(?:[^"{}\[\]]++|' + _TEXT + rb"|" + _FLAT + rb")*+", re.DOTALL)
+_TO_COMMA = re.compile(rb'(?:[^"{}\[\],]++|' + _TEXT + rb"|" + _FLAT + rb")*+", re.DOTALL)
 _BLANK = re.compile(rb"\s*")
+_OPENERS = re.compile(rb"[{\[]*+")
+_CLOSERS = re.compile(rb"[}\]]*+")
+_ROW = Decoder(Raw)
+_ELEMENTS = Decoder(list[Raw])
 
 
 class Cut(Enum):
@@ -57,12 +67,17 @@ def pieces(stream: BinaryIO, limit: int = MAX_RECORD) -> Iterator[Piece]:
     ended = True
     part = stream.readline(_CHUNK).removeprefix(BOM)
     while part:
-        if ended:
-            scan.begin_line(part)
-        scan.read(part)
-        yield from scan.found
-        scan.found.clear()
-        ended = part.endswith(b"\n")
+        whole = part.endswith(b"\n")
+        if ended and whole and not scan.depth and part.isspace():
+            scan.line += 1
+        elif not (ended and whole and scan.row(part)):
+            if ended:
+                scan.begin_line(part)
+            scan.read(part)
+        if scan.found:
+            yield from scan.found
+            scan.found.clear()
+        ended = whole
         part = stream.readline(_CHUNK)
     scan.end()
     yield from scan.found
@@ -87,6 +102,28 @@ class _Scan:
         self.held = bytearray()
         self.held_line = 0
         self.over = False  # the piece is longer than the limit, and is not held
+
+    def row(self, part: bytes) -> bool:
+        """Take a line that is one whole value, which the decoder cuts ten times as fast; whether it was one."""
+        first = part[:1]
+        if self.depth or first not in {b"{", b"["} or len(part) > self.limit:
+            return False
+        data = part.strip()
+        if not data.endswith(b"}" if first == b"{" else b"]") or utf8_fault(data):
+            return False
+        try:
+            elements = [_ROW.decode(data)] if first == b"{" else _ELEMENTS.decode(data)
+        except (DecodeError, RecursionError):
+            return False
+        self.line += 1
+        self.rows, self.skipping = True, False
+        if first == b"{":
+            self.found.append(Piece(Cut.OBJECT, self.line, data))
+            return True
+        self.found.append(Piece(Cut.LIST_BEGINS, self.line))
+        self.found += [Piece(Cut.ELEMENT, self.line, bytes(element)) for element in elements]
+        self.found.append(Piece(Cut.LIST_ENDS, self.line))
+        return True
 
     def begin_line(self, part: bytes) -> None:
         """Take up a new line: an open value may not go on here, or a new one may begin."""
@@ -149,9 +186,13 @@ class _Scan:
             self._finish(Cut.ELEMENT)
             self.start = at
         elif byte in {b"{", b"["}:
-            self.depth += 1
+            more = _count(_OPENERS, part, at, len(part))
+            self.depth += 1 + more
+            at += more
         elif byte:
-            self.depth -= 1
+            more = _count(_CLOSERS, part, at, at + max(0, self.depth - 2))
+            self.depth -= 1 + more
+            at += more
             if self.depth == 0:
                 self._close(part, at)
         return at
@@ -201,3 +242,9 @@ class _Scan:
             self.found.append(Piece(Cut.FAULT, self.held_line, reason=reason))
         elif data:
             self.found.append(Piece(cut, self.held_line, data))
+
+
+def _count(run: re.Pattern[bytes], part: bytes, at: int, end: int) -> int:
+    """Return how many bytes of a kind follow in a part, up to `end`."""
+    found = run.match(part, at, end)
+    return found.end() - at if found else 0

@@ -1,0 +1,41 @@
+"""Settings as the command line changes them: who is asked, and with which system prompt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from theodolite.config.models import PanelSettings, chosen
+from theodolite.config.settings import Settings
+from theodolite.core.errors import ConfigError
+from theodolite.reports.probes import DETECTOR
+
+__all__ = ("with_model", "with_system", "without_models")
+
+
+def with_model(settings: Settings, spec: str | None) -> Settings:
+    """Return the settings with the model of the command line in every role. Raises ConfigError for what is none."""
+    if spec is None:
+        return settings
+    named = chosen(spec, settings.models)
+    models = settings.models if named is None else {**settings.models, spec: named}
+    panel = replace(settings.panel, subject=spec, shadow="", baseline="", judge="")
+    return replace(settings, models=models, panel=panel)
+
+
+def without_models(settings: Settings) -> Settings:
+    """Return the settings with nobody to ask."""
+    return replace(settings, panel=PanelSettings())
+
+
+def with_system(settings: Settings, file: Path | None) -> Settings:
+    """Return the settings with the system prompt of a file for probes. Raises ConfigError when it cannot be read."""
+    if file is None:
+        return settings
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"the system prompt {file} cannot be read: {error}") from error
+    table = {**settings.detectors.get(DETECTOR, {}), "system": text}
+    return replace(settings, detectors={**settings.detectors, DETECTOR: table})

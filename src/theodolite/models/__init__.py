@@ -1,0 +1,1 @@
+"""What answers queries: one model, or one provider's protocol, per module."""

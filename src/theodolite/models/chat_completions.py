@@ -1,0 +1,129 @@
+"""OpenAI's Chat Completions, on the wire: a query as a request, a response as an answer. Pure.
+
+Source: the types of the official SDK. Compatible servers are read leniently in what they leave out, and strictly in
+what they say.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from theodolite.core.errors import ModelError
+from theodolite.core.inquiry import Draw, Query
+from theodolite.core.reading import Cause
+from theodolite.core.text import printable
+from theodolite.models.replies import Alternative, Answer, Said, call_of, decoded, usage_of
+from theodolite.models.wording import Sampling, is_strict, parameters, schema_of, turns
+
+__all__ = ("PATH", "answer_of", "request_for")
+
+PATH = "/chat/completions"
+
+_ROLES = frozenset({"system", "developer", "user", "assistant"})
+
+
+class _Function(Struct, gc=False):
+    name: str
+    arguments: str | dict[str, object] = ""
+
+
+class _Call(Struct, gc=False):
+    function: _Function | None = None
+
+
+class _Message(Struct, gc=False):
+    content: str | None = None
+    refusal: str | None = None
+    tool_calls: tuple[_Call, ...] | None = None
+
+
+class _Token(Struct, gc=False):
+    token: str
+    top_logprobs: tuple[Alternative, ...] = ()
+
+
+class _Logprobs(Struct, gc=False):
+    content: tuple[_Token, ...] | None = None
+
+
+class _Choice(Struct, gc=False):
+    message: _Message
+    finish_reason: str | None = None
+    logprobs: _Logprobs | None = None
+
+
+class _Usage(Struct, gc=False):
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: object = None  # what OpenRouter and others say that they charge
+
+
+class _Error(Struct, gc=False):
+    code: int | str | None = None
+
+
+class _Completion(Struct, gc=False):
+    choices: tuple[_Choice, ...] | None = None
+    usage: _Usage | None = None
+    error: _Error | str | None = None
+
+
+def request_for(query: Query, sampling: Sampling, draws: int, *, length: str) -> dict[str, object]:
+    """Return the body of a request for so many draws. `length` names the field for the most tokens of an answer.
+
+    Raises ModelError for a query that cannot be put.
+    """
+    system = [{"role": "system", "content": printable(query.system)}] if query.system else []
+    body: dict[str, object] = {
+        "model": sampling.model,
+        "messages": [*system, *turns(query, roles=_ROLES)],
+        length: sampling.tokens(query),
+    }
+    if draws > 1:
+        body["n"] = draws
+    if sampling.temperature is not None:
+        body["temperature"] = sampling.temperature
+    if query.options and sampling.top_logprobs:
+        body |= {"logprobs": True, "top_logprobs": sampling.top_logprobs}
+    if query.tools:
+        body["tools"] = [
+            {
+                "type": "function",
+                "function": {"name": tool.name, "description": tool.description, "parameters": parameters(tool)},
+            }
+            for tool in query.tools
+        ]
+    schema = schema_of(query)
+    if schema is not None:
+        named = {"name": "answer", "schema": schema, "strict": is_strict(schema)}
+        body["response_format"] = {"type": "json_schema", "json_schema": named}
+    return body
+
+
+def answer_of(data: bytes, query: Query) -> Answer:
+    """Return what a response says. Raises ModelError: MALFORMED for what cannot be read or was cut, ERROR for a filter.
+
+    The `refusal` of a model is its own words: a draw.
+    """
+    completion = decoded(data, _Completion)
+    if not completion.choices:
+        told = completion.error.code if isinstance(completion.error, _Error) else None
+        if completion.error is not None:
+            raise ModelError(f"an error is all that the answer holds (code {told})")
+        raise ModelError("the answer holds no choices", cause=Cause.MALFORMED)
+    used = completion.usage or _Usage()
+    usage = usage_of(input_tokens=used.prompt_tokens, output_tokens=used.completion_tokens, cost=used.cost)
+    return Answer(tuple([_said(choice, query) for choice in completion.choices]), usage)
+
+
+def _said(choice: _Choice, query: Query) -> Said:
+    if choice.finish_reason == "content_filter":
+        raise ModelError("the provider's content filter took the answer away")
+    if choice.finish_reason == "length" and not query.options:
+        raise ModelError("the answer was cut at max_tokens: raise it", cause=Cause.MALFORMED)
+    message = choice.message
+    functions = [call.function for call in message.tool_calls or () if call.function is not None]
+    calls = tuple([call_of(function.name, function.arguments) for function in functions])
+    tokens = (choice.logprobs.content or ()) if choice.logprobs else ()
+    first = next((token.top_logprobs for token in tokens if token.token.strip()), ())
+    return Said(Draw(text=message.content or message.refusal or "", tool_calls=calls), first)

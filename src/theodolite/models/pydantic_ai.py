@@ -1,0 +1,85 @@
+"""Every model that Pydantic AI can ask."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from theodolite.core.errors import MissingExtraError
+from theodolite.core.inquiry import Query, Reply
+from theodolite.core.model import Price
+from theodolite.models.breaker import Breaker
+from theodolite.models.replies import Answer, drawn, reply_to
+from theodolite.models.retry import TIMEOUT, Retry
+from theodolite.models.wording import Sampling
+
+if TYPE_CHECKING:
+    from pydantic_ai.models import Model
+
+__all__ = ("PydanticAIModel",)
+
+# Our choice: an answer to a probe is a sentence, a structured one some hundred tokens; what a model thinks counts too.
+MAX_TOKENS = 1024
+
+
+class PydanticAIModel:
+    """A model of Pydantic AI: its name there (`google:gemini-2.5-flash`), a Model, or a function that makes one.
+
+    A Model that was made belongs to one event loop at a time. Where several ask, as a Worker and `drain_sync` do, give
+    a name or a function: each event loop gets its own.
+
+    Pydantic AI's clients make attempts of their own (mostly three); `retry` is on top of them, and makes one. The
+    choice over the options of a query is how often each was drawn: probabilities are not asked for. Each draw is a
+    request of its own. What a provider says of a fault is not told, since the key that it may quote is not known here.
+
+    Needs the extra `pydantic-ai` and that of the provider's SDK. State: one entered Model for each event loop, left
+    with that loop or by `release`. Each query costs what the provider charges: at `price`, else as Pydantic AI reckons
+    it, in USD.
+
+    Raises ConfigError for a name that Pydantic AI makes no model of, or without its key; MissingExtraError.
+
+    >>> PydanticAIModel("test")
+    PydanticAIModel('test')
+    """
+
+    def __init__(
+        self,
+        model: Model | str | Callable[[], Model],
+        *,
+        price: Price | None = None,
+        max_concurrency: int = 8,
+        temperature: float | None = None,
+        max_tokens: int = MAX_TOKENS,
+        timeout: float = TIMEOUT,
+        retry: Retry | None = None,
+        breaker: Breaker | None = None,
+    ) -> None:
+        try:
+            # Pydantic AI and stamina come with the extra.
+            from theodolite.models.pydantic_ai_sdk import Requests, made  # noqa: PLC0415 - as said
+            from theodolite.models.transport import Transport  # noqa: PLC0415 - as said
+        except ImportError as error:
+            raise MissingExtraError(extra="pydantic-ai", needed_for="models of Pydantic AI") from error
+        make = made(model)
+        self.name = make().model_name
+        self.max_concurrency = max_concurrency
+        self._price = price
+        sampling = Sampling(model=self.name, max_tokens=max_tokens, temperature=temperature)
+        transport = Transport(retry=retry or Retry(attempts=1), breaker=breaker or Breaker(), timeout=timeout)
+        self._requests = Requests(make, sampling=sampling, transport=transport, concurrency=max_concurrency)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
+    async def ask(self, query: Query) -> Reply:
+        """Answer one query. Raises ModelError."""
+
+        async def request(_: int) -> Answer:
+            return await self._requests.send(query)
+
+        answers = await drawn(request, query.samples, at_once=1)
+        return reply_to(query, self.name, answers, self._price)
+
+    async def release(self) -> None:
+        """Leave the model of the running event loop. A later `ask` enters it anew."""
+        await self._requests.release()

@@ -1,0 +1,156 @@
+"""The evidence of a session on a page: passages, what was taken from them, both sightings of a point side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from theodolite.core.reading import Evidence
+from theodolite.reports.alarms import Gathered, gathered
+from theodolite.reports.document import SessionReport, SignalReport
+from theodolite.reports.escaping import inert
+from theodolite.reports.html.pieces import more, section, table
+from theodolite.reports.markup import Content, Markup, element
+from theodolite.reports.telling import CALLS, NAME, PASSAGES, PATH, PIECES, QUOTE
+
+__all__ = ("Place", "events", "evidence")
+
+# Events of a session that are listed: more are in the JSON forms.
+EVENTS = 200
+
+_SHADOW = ("Two sightings of one point", "clean shadow", "this session", "in short")
+_PLAIN = ("Evidence", "expected", "observed")
+
+
+class Place:
+    """Where a session stands on the page, and which of its events the page points to, for which findings."""
+
+    def __init__(self, session: SessionReport, number: int) -> None:
+        self.name = f"s{number}"
+        self.session = session
+        self.tools = {call.seq: call.tool for call in session.calls}
+        self.steps = {step.seq: step for step in session.steps}
+        self.cited: dict[int, list[int]] = {}
+
+    def event(self, seq: int, finding: int | None = None) -> Markup:
+        """Return the number of an event, as a link to its row where it is known and gets one."""
+        known = seq in self.steps or seq in self.tools
+        if seq not in self.cited and (not known or len(self.cited) >= EVENTS):
+            return element("span", f"event {seq}")
+        findings = self.cited.setdefault(seq, [])
+        if finding is not None and finding not in findings:
+            findings.append(finding)
+        return element("a", f"event {seq}", href=f"#{self.name}-e{seq}", class_="event")
+
+    def call(self, seq: int, finding: int | None = None) -> Content:
+        """Return the tool and the number of a call."""
+        tool = self.tools.get(seq)
+        event = self.event(seq, finding)
+        return [element("code", inert(tool, NAME)), " (", event, ")"] if tool else event
+
+
+def evidence(place: Place, signals: Iterable[SignalReport], finding: int | None = None) -> list[Content]:
+    """Return the passages, then what was taken from them, then any other evidence, all for a finding by its number."""
+    held = gathered(signals)
+    shadow = [item for item in held.other if item.kind.startswith("behavior.")]
+    plain = [item for item in held.other if not item.kind.startswith("behavior.")]
+    return [
+        [_passage(place, source, text, finding) for source, text in held.passages[:PASSAGES]],
+        more(len(held.passages) - PASSAGES, "passages"),
+        _taken(place, held, finding),
+        _sightings(place, shadow, finding, shadow=True),
+        _sightings(place, plain, finding, shadow=False),
+    ]
+
+
+def _passage(place: Place, source: int | None, text: str, finding: int | None) -> Markup:
+    if source is None:
+        return element("p", "No passage: nothing that was read explains the call, and the request does not either.")
+    event = place.event(source, finding)
+    if not text:
+        return element("p", "The text of ", event, " was no longer held when the call came.")
+    said = element("figcaption", event, " says")
+    return element("figure", said, element("blockquote", inert(text, QUOTE)), class_="passage")
+
+
+def _taken(place: Place, held: Gathered, finding: int | None) -> Content:
+    """Return where the values of arguments came from."""
+    rows = [
+        element(
+            "tr",
+            element("th", place.call(about, finding), scope="row"),
+            element("td", _paths(paths)),
+            element("td", "untrusted text" if source is None else place.event(source, finding)),
+        )
+        for about, source, paths in held.taken[:CALLS]
+    ]
+    if not rows:
+        return None
+    caption = "Argument values that came from elsewhere"
+    return [table(caption, ("call", "argument", "came from"), rows), more(len(held.taken) - CALLS, "calls")]
+
+
+def _paths(paths: Sequence[str]) -> Content:
+    shown = [[", " * (n > 0), element("code", inert(path, PATH))] for n, path in enumerate(paths[:CALLS])]
+    return [shown, f" and {len(paths) - CALLS} more" if len(paths) > CALLS else None]
+
+
+def _sightings(place: Place, items: Sequence[Evidence], finding: int | None, *, shadow: bool) -> Content:
+    """Return what was expected at each point and what was seen there, side by side.
+
+    With `shadow` the one is what a model answered that had not seen the session, the other what it answered in it.
+    """
+    caption, *sides = _SHADOW if shadow else _PLAIN
+    rows = [
+        element(
+            "tr",
+            element("th", _where(place, item, finding), scope="row"),
+            element("td", inert(item.expected, QUOTE) or "-", class_="said"),
+            element("td", inert(item.observed, QUOTE) or "-", class_="said"),
+            element("td", "differs" if item.expected != item.observed else "same") if shadow else None,
+        )
+        for item in items[:PIECES]
+    ]
+    if not rows:
+        return None
+    return [table(caption, ("where", *sides), rows), more(len(items) - PIECES, "pieces of evidence")]
+
+
+def _where(place: Place, item: Evidence, finding: int | None) -> list[Content]:
+    seqs = [[", ", place.event(seq, finding)] for seq in item.seqs[:CALLS]]
+    path = [" at ", element("code", inert(item.path, PATH))] if item.path else None
+    return [element("code", inert(item.kind, NAME)), path, seqs]
+
+
+def events(place: Place) -> Content:
+    """Return a row for each event that the evidence above points to: the target of those links."""
+    if not place.cited:
+        return None
+    names = ("event", "turn", "what", "written by", "tool", "evidence of")
+    caption = "The events that the evidence points to, without what they carried"
+    rows = [_event(place, seq, findings) for seq, findings in sorted(place.cited.items())]
+    return section(f"{place.name}-events", "Events", table(caption, names, rows), level=4)
+
+
+def _event(place: Place, seq: int, findings: Sequence[int]) -> Markup:
+    step = place.steps.get(seq)
+    tool = step.tool if step else place.tools[seq]
+    untrusted = step is not None and step.source in {"tool", "external"}
+    used = [
+        [", " * (n > 0), element("a", f"finding {number}", href=f"#{place.name}-f{number}")]
+        for n, number in enumerate(findings)
+    ]
+    return element(
+        "tr",
+        element("th", seq, scope="row"),
+        element("td", step.turn if step and step.turn >= 0 else "-"),
+        element("td", inert(step.event, NAME) if step else "ToolCallProposed"),
+        element(
+            "td",
+            step.source if step else "model",
+            element("strong", ", untrusted", class_="warn") if untrusted else None,
+        ),
+        element("td", element("code", inert(tool, NAME)) if tool else "-"),
+        element("td", used or "-"),
+        id=f"{place.name}-e{seq}",
+        tabindex="-1",
+    )

@@ -1,0 +1,172 @@
+"""The HTML report: one page of at most five megabytes, whatever the sessions hold, that loads and runs nothing."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.resources import files
+from types import MappingProxyType
+from typing import BinaryIO
+
+from theodolite.core.policy import Outcome
+from theodolite.reports.alarms import codes
+from theodolite.reports.document import SessionReport, Summary
+from theodolite.reports.escaping import inert
+from theodolite.reports.html.counts import Counts
+from theodolite.reports.html.overview import contents, coverage, masthead, totals, unjudged
+from theodolite.reports.html.pieces import section
+from theodolite.reports.html.session import article, facts
+from theodolite.reports.layout import counted
+from theodolite.reports.markup import Content, Markup, element
+from theodolite.reports.telling import NAME
+from theodolite.reports.text import LINES, TOLD
+from theodolite.reports.wording import OUTCOMES
+
+__all__ = ("LARGEST", "HTMLWriter")
+
+# A page of more is slow to open, and mail and chat refuse it (our choice).
+LARGEST = 5_000_000
+# How much of it sessions may take that are told whole, and the lines of those that are not: findings and failures do
+# not take each other's room. All else is bounded by what it lists, and takes a tenth of the page at most.
+ROOM: Mapping[Outcome | None, int] = {Outcome.FINDING: 3_000_000, Outcome.FAILED: 1_000_000}
+ROOM_FOR_LINES: Mapping[Outcome | None, int] = {
+    None: 100_000,
+    Outcome.CLEAN: 100_000,
+    Outcome.NOT_ENOUGH_EVIDENCE: 100_000,
+}
+# Quiet sessions of one outcome that have a line each.
+LISTED = 1_000
+
+_QUIET = {
+    None: ("settled", "Sessions of which no finding is new"),
+    Outcome.CLEAN: ("clean", "Clean sessions"),
+    Outcome.NOT_ENOUGH_EVIDENCE: ("blind", "Sessions without enough evidence"),
+}
+
+
+class HTMLWriter:
+    """Writes the page at the end, since what could be seen comes first. Holds no more than what the page will say.
+
+    `pages` are those that plug-ins bring for their codes, `thresholds` the scores from which codes alarm, where they
+    are known. Of each outcome the first 100 sessions are told whole, fewer where they would take more than their room.
+    """
+
+    def __init__(
+        self,
+        stream: BinaryIO,
+        *,
+        pages: Mapping[str, str] = MappingProxyType({}),
+        thresholds: Mapping[str, float] = MappingProxyType({}),
+    ) -> None:
+        self._stream = stream
+        self._pages = pages
+        self._thresholds = thresholds
+        self._counts = Counts()
+        self._times: Counter[Outcome | None] = Counter()
+        self._said: dict[Outcome | None, list[Markup]] = {outcome: [] for outcome in (None, *Outcome)}
+        self._room = {**ROOM, **ROOM_FOR_LINES}
+        self._number = 0
+        self._index: dict[Outcome | None, list[Markup]] = {outcome: [] for outcome in ROOM}
+
+    def add(self, session: SessionReport) -> None:
+        """Take a session."""
+        self._counts.add(session)
+        counts = session.counts_as
+        self._times[counts] += 1
+        said = self._said[counts]
+        if counts in _QUIET:
+            if len(said) < LISTED:
+                self._keep(session, _line(session))
+        elif len(said) < TOLD:
+            number = self._number + 1
+            if self._keep(session, article(session, number, self._pages, self._thresholds)):
+                self._number = number
+                self._index[counts].append(_entry(session, number))
+
+    def _keep(self, session: SessionReport, told: Markup) -> bool:
+        """Keep what is said of a session, if there is room left for it."""
+        size = len(told.encode())
+        fits = size <= self._room[session.counts_as]
+        if fits:
+            self._room[session.counts_as] -= size
+            self._said[session.counts_as].append(told)
+        return fits
+
+    def end(self, summary: Summary) -> None:
+        """Write the page."""
+        body = element("body", self._body(summary))
+        page = element("html", _head(summary), body, lang="en")
+        self._stream.write(b"<!DOCTYPE html>\n%b\n" % page.encode())
+
+    def _body(self, summary: Summary) -> Iterator[Markup]:
+        yield element("a", "Skip to the report", class_="skip", href="#report")
+        yield masthead(summary)
+        yield contents([entry for entries in self._index.values() for entry in entries])
+        yield element("main", self._main(summary), id="report", tabindex="-1")
+        clean = element("p", "Clean means that nobody who could look alarmed, no more.")
+        yield element("footer", clean, element("p", f"theodolite {inert(summary.version, NAME)}", class_="quiet"))
+
+    def _main(self, summary: Summary) -> Iterator[Markup]:
+        yield coverage(summary, self._counts)
+        yield totals(summary, self._counts)
+        if self._times[Outcome.FINDING] or self._times[Outcome.FAILED]:
+            whole = [[self._said[outcome], self._rest(outcome)] for outcome in ROOM]
+            yield section("told", "Sessions with findings or failures", whole, level=2)
+        for outcome in _QUIET:
+            if self._times[outcome]:
+                yield self._quiet(outcome)
+        yield from unjudged(summary, self._counts)
+
+    def _rest(self, outcome: Outcome | None) -> Content:
+        told = len(self._said[outcome])
+        more = self._times[outcome] - told
+        kind = OUTCOMES[outcome] if outcome else "of which no finding is new"
+        rest = f"... and {counted(more, 'more session')} {kind}: {told:,} are told, --format json has all."
+        return element("p", rest, class_="quiet") if more else None
+
+    def _quiet(self, outcome: Outcome | None) -> Markup:
+        (name, title), count = _QUIET[outcome], self._times[outcome]
+        summary = element("summary", counted(count, "session"))
+        lines = element("ul", self._said[outcome])
+        details = element("details", summary, lines, self._rest(outcome), open=count <= LINES)
+        return section(name, title, details, level=2)
+
+
+def _name(session: SessionReport) -> str:
+    return inert(session.session_id, NAME) or "(no name)"
+
+
+def _line(session: SessionReport) -> Markup:
+    return element("li", _name(session), " ", element("span", facts(session), class_="quiet"))
+
+
+def _entry(session: SessionReport, number: int) -> Markup:
+    said = element("span", inert(codes(session), NAME) or OUTCOMES[session.outcome], class_="quiet")
+    return element("li", element("a", _name(session), href=f"#s{number}"), " ", said)
+
+
+def _head(summary: Summary) -> Markup:
+    style = _style()
+    # All that a browser may use here is this one style sheet: markup that came in with a text could still do nothing.
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
+    found = f"{summary.outcomes[Outcome.FINDING]:,} of {counted(summary.sessions, 'session')} with a finding"
+    return element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=policy),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("meta", name="referrer", content="no-referrer"),
+        element("title", f"Theodolite: {found}"),
+        element("link", rel="icon", href="data:,"),  # without it a browser asks the server for one
+        element("style", Markup(style)),
+    )
+
+
+@cache
+def _style() -> str:
+    return files("theodolite.reports.html").joinpath("style.css").read_text(encoding="utf-8")

@@ -1,0 +1,234 @@
+"""SARIF 2.1.0, for code scanning: a result for each finding, at the recording that it was found in.
+
+Specification: SARIF Version 2.1.0, OASIS Standard, 27 March 2020.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import PurePath
+from types import MappingProxyType
+from typing import BinaryIO
+from urllib.parse import quote
+
+import msgspec
+
+from theodolite.core.policy import Outcome
+from theodolite.core.reading import Level, Status
+from theodolite.reports.alarms import alarms, blindness, sentences, worst
+from theodolite.reports.document import FindingReport, SessionReport, SignalReport, Summary, UnreadableReport
+from theodolite.reports.escaping import ascii_json, inert
+from theodolite.reports.pages import meaning_of, page, references_of
+from theodolite.reports.telling import NAME, QUOTE
+from theodolite.reports.triage import Standing
+
+__all__ = ("LARGEST", "RESULTS", "SarifWriter")
+
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+# GitHub rejects a run of more results, and shows the first 5,000 of them by severity; it shows 100 locations of a
+# result and 10 tags of a rule. A compressed file may have 10 MB: one that has no more before will have no more after.
+# Source: docs.github.com, "SARIF results exceed one or more limits".
+RESULTS, LOCATIONS, TAGS, LARGEST = 25_000, 100, 10, 10_000_000
+# What of the size is left for rules and notifications, and what bounds those: notifications, and characters of a page
+# that a plug-in brings (our choice).
+RESERVED, NOTIFICATIONS, HELP = 2_000_000, 500, 10_000
+# No path is longer (limits.h of Linux): what is has no such file.
+PATH_MAX = 4_096
+
+_ENCODER = msgspec.json.Encoder()
+_Object = dict[str, object]
+
+_START = b'{"$schema":"%b","version":"2.1.0","runs":[{"results":[\n' % SCHEMA.encode()
+
+_NOTIFICATIONS = {
+    "failed": "A detector could not judge, or a part of a session could not be read.",
+    "not_enough_evidence": "A session did not show what is needed to judge it.",
+    "unreadable": "A part of a recording that belongs to no session could not be read.",
+    "left_out": "There was more than this log may hold.",
+}
+
+
+class SarifWriter:
+    """Writes each result as it comes; the rules and what went wrong follow. `pages` are those of plug-ins."""
+
+    def __init__(self, stream: BinaryIO, *, pages: Mapping[str, str] = MappingProxyType({})) -> None:
+        self._stream = stream
+        self._pages = pages
+        self._rules: dict[str, int] = {}
+        self._notes: list[_Object] = []
+        self._size = self._results = self._left_out = self._unsaid = 0
+
+    def add(self, session: SessionReport) -> None:
+        """Write the findings of a session."""
+        signals = alarms(session)
+        for finding in session.findings:
+            found = signals.get((finding.code, finding.source), ())
+            told = "\n".join(sentences(session, finding, found, self._pages))
+            rule = self._rules.setdefault(inert(finding.code, QUOTE), len(self._rules))
+            self._result({**_result(session, finding, worst(found), told), "ruleIndex": rule})
+        for note in _wrong(session):
+            self._note(note)
+
+    def end(self, summary: Summary) -> None:
+        """Write what the results refer to, which makes the log whole."""
+        for part in summary.unreadable:
+            self._note(_notification("unreadable", f"{_place(part)}: {part.reason}", part.file))
+        for kind, count in (("findings", self._left_out), ("notifications", self._unsaid)):
+            if count:
+                self._notes.append(_notification("left_out", f"{count:,} more {kind}: --format json has all"))
+        rest: _Object = {
+            "tool": {"driver": self._driver(summary)},
+            "invocations": [{"executionSuccessful": summary.complete, "toolExecutionNotifications": self._notes}],
+            "columnKind": "utf16CodeUnits",
+            "properties": {
+                "calibration": inert(summary.calibration or "", NAME),
+                "sessions": summary.sessions,
+                "outcomes": {outcome.value: count for outcome, count in summary.outcomes.items()},
+                "calls": summary.calls,
+                "refused": summary.refused,
+                "unread": summary.unread,
+            },
+        }
+        start = b"" if self._results else _START
+        self._stream.write(b"%b\n],%b]}\n" % (start, ascii_json(_ENCODER.encode(rest)).removeprefix(b"{")))
+
+    def _result(self, result: _Object) -> None:
+        written = ascii_json(_ENCODER.encode(result))
+        if self._results >= RESULTS or self._size + len(written) > LARGEST - RESERVED:
+            self._left_out += 1
+            return
+        self._stream.write((b",\n" if self._results else _START) + written)
+        self._size += len(written) + 2
+        self._results += 1
+
+    def _note(self, note: _Object) -> None:
+        if len(self._notes) < NOTIFICATIONS:
+            self._notes.append(note)
+        else:
+            self._unsaid += 1
+
+    def _driver(self, summary: Summary) -> _Object:
+        return {
+            "name": "Theodolite",
+            "version": inert(summary.version, NAME),
+            "rules": [self._described(code) for code in self._rules],
+            "notifications": [
+                {"id": name, "shortDescription": {"text": text}, "defaultConfiguration": {"level": "warning"}}
+                for name, text in _NOTIFICATIONS.items()
+            ],
+        }
+
+    def _described(self, code: str) -> _Object:
+        known = page(code, self._pages)
+        meaning = meaning_of(code, self._pages)
+        text = (known.text if known else meaning)[:HELP]
+        said = {"text": _literal(inert(meaning, QUOTE))}
+        tags = dict.fromkeys(reference.tag for reference in references_of(code, self._pages))
+        return {
+            "id": code,
+            "shortDescription": said,
+            "fullDescription": said,
+            "help": {"text": _literal(text), "markdown": text},
+            "defaultConfiguration": {"level": "warning"},
+            "properties": {"tags": ["security", *tags][:TAGS]},
+        }
+
+
+def _result(session: SessionReport, finding: FindingReport, said: SignalReport | None, told: str) -> _Object:
+    properties: _Object = {
+        "session": inert(session.session_id, QUOTE),
+        "agent": inert(session.agent_id, QUOTE),
+        "events": finding.calls[:LOCATIONS],
+    }
+    if said is not None:
+        detector = f"{inert(said.detector, NAME)} {inert(said.version, NAME)}"
+        properties |= {"score": said.score, "status": said.status, "detector": detector}
+    name = inert(finding.fingerprint, NAME)
+    return {
+        "ruleId": inert(finding.code, QUOTE),
+        "kind": "fail",
+        "level": _level(said),
+        "message": {"text": _literal(told)},
+        "locations": [{**_file(session.file), "logicalLocations": list(_logical(session, finding))}],
+        # GitHub goes by the second alone. Without it, its action would take one from the first line of the recording,
+        # and all findings in a recording would be one alert.
+        "partialFingerprints": {
+            "theodoliteFinding/v1": name,
+            "primaryLocationLineHash": f"{name.rpartition(':')[2]}:1",
+        },
+        **_standing(finding),
+        "properties": properties,
+    }
+
+
+def _level(said: SignalReport | None) -> str:
+    """Return how bad a finding is by what its threshold rests on: by an estimate that nobody measured, it is a note."""
+    if said is None or said.status in {Status.UNCALIBRATED, Status.STALE}:
+        return "note"
+    certain = said.status is Status.EXACT or (said.status is Status.CALIBRATED and said.level is Level.STRONG)
+    return "error" if certain else "warning"
+
+
+def _standing(finding: FindingReport) -> _Object:
+    """Return that somebody answers for a finding (section 3.35 of the specification), or that it was there before."""
+    if finding.standing is Standing.SUPPRESSED:
+        until = f" (until {inert(finding.expires, NAME)})" if finding.expires else ""
+        reason = _literal(f"{inert(finding.reason, QUOTE)}{until}")
+        return {"suppressions": [{"kind": "external", "status": "accepted", "justification": reason}]}
+    return {"baselineState": "unchanged"} if finding.standing is Standing.KNOWN else {}
+
+
+def _logical(session: SessionReport, finding: FindingReport) -> Iterator[_Object]:
+    name = inert(session.session_id, QUOTE)
+    yield {"name": name, "fullyQualifiedName": name, "kind": "session"}
+    for seq in list(dict.fromkeys(finding.calls))[: LOCATIONS - 1]:
+        yield {"name": f"event {seq}", "fullyQualifiedName": f"{name}/event {seq}", "kind": "event"}
+
+
+def _file(file: str) -> _Object:
+    """Return the place of a recording. GitHub asks for a line, and an event has none of its own: it is the first."""
+    if not file or len(file) > PATH_MAX:
+        return {}
+    path = PurePath(file)
+    uri = quote(path.as_posix())
+    located = {"uri": f"file://{uri}" if path.is_absolute() else uri}
+    return {"physicalLocation": {"artifactLocation": located, "region": {"startLine": 1}}}
+
+
+def _wrong(session: SessionReport) -> Iterator[_Object]:
+    """Yield what went wrong in a session, each once."""
+    name = inert(session.session_id, QUOTE)
+    if session.outcome is Outcome.NOT_ENOUGH_EVIDENCE:
+        yield _notification("not_enough_evidence", f"session {name}: {blindness(session)}", session.file)
+    said = {
+        f"{inert(signal.code, NAME)}: {signal.cause}{': ' if signal.detail else ''}{inert(signal.detail, QUOTE)}": None
+        for signal in session.signals
+        if signal.cause is not None
+    }
+    said |= {f"{_place(part)}: {inert(part.reason, QUOTE)}": None for part in session.unreadable}
+    for text in said:
+        yield _notification("failed", f"session {name}: {text}", session.file)
+
+
+def _notification(kind: str, text: str, file: str = "") -> _Object:
+    located = _file(file)
+    return {
+        "descriptor": {"id": kind},
+        "level": "warning",
+        "message": {"text": _literal(inert(text, 3 * QUOTE))},
+        **({"locations": [located]} if located else {}),
+    }
+
+
+def _place(part: UnreadableReport) -> str:
+    return inert(f"{part.file}:{part.line}" if part.line else part.file, QUOTE)
+
+
+def _literal(text: str) -> str:
+    r"""Return a message that is text and nothing else: no placeholders (section 3.11.5), no links (section 3.11.6).
+
+    >>> print(_literal("{0} [click](https://evil.example)"))
+    {{0}} [click]\x28https://evil.example)
+    """
+    return re.sub(r"\]\(", r"]\\x28", text.replace("{", "{{").replace("}", "}}"))

@@ -1,0 +1,45 @@
+"""What outcomes, statuses and causes are called, in every form alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from theodolite.core.policy import Outcome
+from theodolite.core.reading import Status
+from theodolite.reports.document import Summary
+from theodolite.reports.layout import counted
+
+__all__ = ("OUTCOMES", "SURE", "verdict")
+
+OUTCOMES: Mapping[Outcome, str] = MappingProxyType(
+    {
+        Outcome.FINDING: "with a finding",
+        Outcome.FAILED: "failed",
+        Outcome.NOT_ENOUGH_EVIDENCE: "without enough evidence",
+        Outcome.CLEAN: "clean",
+    }
+)
+
+SURE: Mapping[Status, str] = MappingProxyType(
+    {
+        Status.EXACT: "certain: a published contract was broken",
+        Status.CALIBRATED: "the threshold was calibrated on sessions of this agent and model",
+        Status.REFERENCE: "the threshold is a reference, fitted on public sessions of other agents",
+        Status.UNCALIBRATED: "the threshold is an estimate that nobody has measured",
+        Status.STALE: "the threshold was calibrated for another version, agent or model",
+    }
+)
+
+
+def verdict(summary: Summary) -> str:
+    """Return in a line what a scan came to."""
+    sessions, found = counted(summary.sessions, "session"), summary.outcomes[Outcome.FINDING]
+    unjudged = summary.outcomes[Outcome.FAILED] + summary.outcomes[Outcome.NOT_ENOUGH_EVIDENCE]
+    if not summary.sessions:
+        return "No session was judged"
+    new = "New findings" if summary.triage.known or summary.triage.suppressed else "Findings"
+    if found:
+        return f"{new} in {found:,} of {sessions}"
+    nothing = "Nothing new was found" if new == "New findings" else "Nothing was found"
+    return f"{nothing}, but {unjudged:,} of {sessions} could not be judged" if unjudged else f"{nothing} in {sessions}"

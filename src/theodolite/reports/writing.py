@@ -1,0 +1,40 @@
+"""The port of the forms that are made from sessions as documents have them: of a scan, or of one that was kept."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from theodolite.core.reader import Unreadable
+from theodolite.reports.document import SessionReport, Summary, session_report, summary
+from theodolite.reports.totals import NOWHERE, Origin, Run, Totals
+from theodolite.runtime.replay import Sighting
+
+__all__ = ("Writer", "WriterReport")
+
+
+class Writer(Protocol):
+    """Writes sessions in the order given, and what they came to. `end` is called once, after the last."""
+
+    def add(self, session: SessionReport) -> None:
+        """Take a session."""
+        ...
+
+    def end(self, summary: Summary) -> None:
+        """Write what is left to be written."""
+        ...
+
+
+class WriterReport:
+    """The report of a scan in the form of a writer."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+
+    def add(self, item: Sighting | Unreadable, origin: Origin = NOWHERE) -> None:
+        """Take a session and where it was read. What belongs to no session stands in the summary."""
+        if isinstance(item, Sighting):
+            self._writer.add(session_report(item, origin))
+
+    def end(self, totals: Totals, run: Run) -> None:
+        """Write what is left to be written."""
+        self._writer.end(summary(totals, run))

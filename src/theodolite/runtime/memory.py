@@ -1,0 +1,88 @@
+"""What a session knows, apart from what its detectors remember and what is still open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct, field
+
+from theodolite.core.event import (
+    AnyEvent,
+    CanaryChecked,
+    CanaryVerdict,
+    Channel,
+    Cleared,
+    InquirySettled,
+    ModelCalled,
+    TurnEnded,
+    stamp,
+)
+from theodolite.core.intent import Call, Effect
+from theodolite.core.reading import Failure
+from theodolite.core.window import Window
+from theodolite.features.folds import Folds
+from theodolite.runtime.ledger import Ledger
+from theodolite.runtime.purse import Spent
+from theodolite.runtime.tally import Tally
+
+__all__ = ("Memory",)
+
+
+class Memory(Struct, kw_only=True):
+    """The events of a session and what was learned from them. Session writes it under its lock, and saves it whole.
+
+    `models`, `secrets` and `restricted` are frozen, since a drain reads them beside an `observe` on another thread.
+    `verdicts` are what canary contracts showed last of each channel; `late` are failures to be told with the next
+    decision; `spent` is what its inquiries have used of models.
+    """
+
+    window: Window
+    folds: Folds
+    turn: int = 0
+    models: frozenset[str] = frozenset()
+    secrets: frozenset[str] = frozenset()
+    restricted: frozenset[str] = frozenset()
+    verdicts: dict[Channel, tuple[str, CanaryVerdict]] = {}
+    late: list[Failure] = []
+    spent: Spent = field(default_factory=Spent)
+    tally: Tally = field(default_factory=Tally)
+    ledger: Ledger = field(default_factory=Ledger)
+
+    def stamped(self, event: AnyEvent, *, session: str, agent: str, at: float) -> AnyEvent:
+        """Return an event in the place that comes next; nothing has changed yet."""
+        turn = self.turn if event.turn < 0 else event.turn
+        return stamp(event, session=session, agent=agent, seq=self.window.end, at=at, turn=turn)
+
+    def take(self, event: AnyEvent, effects: Mapping[str, Effect]) -> Call | None:
+        """Take a stamped event in; return what was folded about a proposed call."""
+        window, folds = self.window, self.folds
+        window.push(event)
+        if isinstance(event, TurnEnded):
+            self.turn = max(self.turn, event.turn) + 1
+        self.tally.saw(event)
+        call = window.call = folds.fold(event, effects)
+        window.goal = folds.goal
+        return call
+
+    def learn(self, event: AnyEvent) -> None:
+        """Note what an event says of the session itself, once the detectors have heard it."""
+        if isinstance(event, InquirySettled):
+            self.secrets |= set(event.canaries)
+        elif isinstance(event, ModelCalled):
+            self.models |= {event.model}
+        elif isinstance(event, CanaryChecked):
+            self.verdicts[event.checked] = (event.contract, event.verdict)
+        elif isinstance(event, Cleared):
+            self.restricted = frozenset()
+
+    def mend(self, event: AnyEvent, late: Iterable[Failure]) -> bool:
+        """Make whole what an interrupt may have left halfway; return whether the event was taken in.
+
+        `late` are the failures that were to be told with the decision which now nobody gets.
+        """
+        self.window.mend()
+        self.late = [*late, *[failure for failure in self.late if failure not in late]]
+        taken = self.window.end > event.seq
+        if taken and isinstance(event, TurnEnded):
+            self.turn = max(self.turn, event.turn + 1)
+        return taken

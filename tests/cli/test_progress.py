@@ -1,0 +1,142 @@
+"""How far a scan is: on a terminal, in a log, and how long it will still take."""
+
+from __future__ import annotations
+
+import gzip
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import Result
+
+from theodolite.cli import progress as progress_module
+from theodolite.cli.progress import Progress
+from theodolite.core.event import GoalStated
+from theodolite.core.reader import Unreadable
+from theodolite.core.recording import HEADER, encode_line
+from theodolite.readers.detection import open_recording
+from theodolite.readers.jsonl import EventLines
+from theodolite.testing.fakes.clock import FakeClock
+
+PARTS = [Unreadable(file="f", line=n, reason="no") for n in range(300)]
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def _terminal(monkeypatch: pytest.MonkeyPatch) -> _Terminal:
+    """Return what stands in for a terminal on standard error. No fixture: pytest takes that back before the test."""
+    made = _Terminal()
+    monkeypatch.setattr("sys.stderr", made)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "120")
+    return made
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[Path]:
+    """Return four files of a megabyte each."""
+    made = [tmp_path / f"{n}.jsonl" for n in range(4)]
+    for file in made:
+        file.write_bytes(bytes(1_000_000))
+    return made
+
+
+def test_a_terminal_shows_a_bar_after_a_second(files: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = _terminal(monkeypatch)
+    clock = FakeClock()
+    with Progress(files, clock=clock) as progress:
+        assert list(progress.counting(PARTS)) == PARTS
+        assert terminal.getvalue() == ""
+        progress.filed()
+        clock.now += 30.0
+        assert list(progress.counting(PARTS)) == PARTS
+    assert "1:30 left, 1 of 4 files, 1.0 of 4.0 MB, 0 sessions" in terminal.getvalue()
+
+
+def test_a_bar_keeps_out_of_a_report_that_streams_to_the_same_terminal(
+    files: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal = _terminal(monkeypatch)
+    monkeypatch.setattr("sys.stdout", terminal)
+    clock = FakeClock()
+    with Progress(files, streams=True, clock=clock) as progress:
+        clock.now += 30.0
+        assert list(progress.counting(PARTS)) == PARTS
+    assert terminal.getvalue() == ""
+
+
+def test_a_log_gets_a_line_every_ten_seconds(files: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
+    clock = FakeClock()
+    with Progress(files, clock=clock) as progress:
+        for second in range(1, 25):
+            clock.now += 1.0
+            progress.sessions = second
+            progress.reached(second * 40_000)
+            list(progress.counting(PARTS))
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == [
+        "scanning: 1:30 left, 0 of 4 files, 0.4 of 4.0 MB, 10 sessions, 2,800 events, 280 a second",
+        "scanning: 1:20 left, 0 of 4 files, 0.8 of 4.0 MB, 20 sessions, 5,800 events, 290 a second",
+    ]
+
+
+def test_a_short_scan_says_nothing(files: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
+    clock = FakeClock(step=0.001)
+    with Progress(files, clock=clock) as progress:
+        list(progress.counting(PARTS))
+    assert capsys.readouterr().err == ""
+
+
+def test_the_time_left_goes_by_the_bytes_and_not_by_the_files(files: list[Path]) -> None:
+    files[3].write_bytes(bytes(7_000_000))
+    clock = FakeClock()
+    progress = Progress(files, clock=clock)
+    assert progress.left() is None
+    clock.now += 2.0
+    progress.filed()
+    assert progress.left() == pytest.approx(18.0)
+    progress.reached(1_000_000)
+    assert progress.left() == pytest.approx(8.0)
+
+
+def test_nobody_guesses_where_a_file_has_no_size_or_all_was_read(files: list[Path], tmp_path: Path) -> None:
+    clock = FakeClock()
+    unsure = Progress([*files, tmp_path / "gone"], clock=clock)
+    unsure.filed()
+    clock.now += 1.0
+    assert unsure.left() is None
+    assert "MB" not in str(unsure)
+    done = Progress(files, clock=clock)
+    for _ in files:
+        done.filed()
+    clock.now += 1.0
+    assert done.left() is None
+
+
+@pytest.mark.parametrize("packed", [bytes, gzip.compress], ids=["plain", "gzip"])
+def test_a_reader_says_how_many_bytes_of_the_file_were_read(tmp_path: Path, packed: Callable[[bytes], bytes]) -> None:
+    lines = HEADER + b"".join(encode_line(GoalStated(session=f"s{n}", text="x" * 50), None) for n in range(2_000))
+    file = tmp_path / "many.jsonl"
+    file.write_bytes(packed(lines))
+    places: list[int] = []
+    read = open_recording(file, [EventLines()], reached=places.append)
+    next(read)
+    assert 0 < places[-1] <= file.stat().st_size
+    assert len(list(read)) > 2_000
+    assert places == sorted(places)
+    assert places[-1] == file.stat().st_size
+
+
+def test_a_scan_tells_its_progress_from_its_own_files(
+    theodolite: Callable[..., Result], recordings: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress_module, "_LINES", 0.0)
+    monkeypatch.setattr(progress_module, "_EVERY", 1)
+    done = theodolite("scan", recordings)
+    lines = [line for line in done.stderr.splitlines() if line.startswith("scanning: ")]
+    assert "2 of 3 files, 0.0 of 0.0 MB, 2 sessions" in lines[-1]
+    assert done.exit_code == 1
