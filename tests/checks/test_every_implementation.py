@@ -52,16 +52,18 @@ from theodolite.readers.openai_chat import OpenAIChat
 from theodolite.readers.openai_responses import OpenAIResponses
 from theodolite.redactors.rules import RuleRedactor
 from theodolite.stores.memory import MemoryStore
-from theodolite.stores.sealing import SealedStore, Sealer
+from theodolite.stores.sealing import SealedShelf, SealedStore, Sealer
 from theodolite.stores.sqlite import SQLiteStore
-from theodolite.testing.checks import asker, detector, integration, model, reader, redactor, store
+from theodolite.testing.checks import asker, detector, integration, model, reader, redactor, shelf, store
 from theodolite.testing.checks.dialogue import by_role
 from theodolite.testing.checks.law import Check, name_of
 from theodolite.testing.fakes import (
     AskingDetector,
+    FailingShelf,
     FakeHost,
     FakeIntegration,
     FullStore,
+    MemoryShelf,
     NonsenseDetector,
     Question,
     QuietDetector,
@@ -88,6 +90,7 @@ METHODS = {
     "model": {"ask"},
     "reader": {"detects", "read"},
     "redactor": {"text", "field"},
+    "shelf": {"keep", "drop", "held"},
     "integration": {"coverage", "enforce", "plant"},
 }
 PACKAGES = (
@@ -191,6 +194,20 @@ def _sqlite(folder: Path) -> Laws:
         return store.Opened(SQLiteStore(path, key=KEY), lambda: SQLiteStore(path, key=KEY))
 
     return _laws(store.CHECKS, store.StoreFixture(factory=opened, key=KEY))
+
+
+def _sealed_shelf(folder: Path) -> Laws:
+    numbers = itertools.count()
+
+    def shelved() -> shelf.Shelved:
+        path = folder / f"shelf-{next(numbers)}"
+        return shelf.Shelved(
+            SealedShelf(path, SEALER),
+            lambda: SealedShelf(path, SEALER),
+            lambda: b"".join(file.name.encode() + file.read_bytes() for file in path.iterdir()),
+        )
+
+    return _laws(shelf.CHECKS, shelf.ShelfFixture(factory=shelved))
 
 
 def _rig(observe: integration.Observe) -> integration.Rig:
@@ -329,6 +346,9 @@ SETUPS: dict[type, Callable[[Path], Laws]] = {
         store.CHECKS, store.StoreFixture(factory=lambda: store.Opened(FullStore(MemoryStore(), room=10_000)))
     ),
     SQLiteStore: _sqlite,
+    MemoryShelf: lambda _: _laws(shelf.CHECKS, shelf.ShelfFixture(factory=lambda: shelf.Shelved(MemoryShelf()))),
+    FailingShelf: lambda _: _laws(shelf.CHECKS, shelf.ShelfFixture(factory=lambda: shelf.Shelved(FailingShelf()))),
+    SealedShelf: _sealed_shelf,
     SealedStore: lambda _: _laws(
         store.CHECKS,
         store.StoreFixture(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from msgspec import Raw
+from msgspec.structs import replace
 
 from theodolite.config.settings import Settings, StoreSettings, age, read_settings
 from theodolite.config.wiring import wire
@@ -69,3 +70,19 @@ def test_what_is_no_age_is_told_with_its_place(tmp_path: Path, text: str) -> Non
     (tmp_path / "theodolite.toml").write_text(f'[store]\nkeep = "{text}"\n', encoding="utf-8")
     with pytest.raises(ConfigError, match=r"is no age: give a number of hours, days or weeks.*store"):
         read_settings(tmp_path / "theodolite.toml")
+
+
+def test_only_a_live_instrument_holds_sessions_on_the_shelf(settings: Settings, tmp_path: Path) -> None:
+    shelved = replace(settings, store=replace(settings.store, shelf="shelf"))
+    with wire(shelved) as scanning:
+        assert scanning.monitor.fleet.shelf is None
+    assert not (tmp_path / "shelf").exists()
+    with wire(shelved, live=True) as live:
+        assert live.monitor.fleet.shelf is not None
+        assert live.monitor.recover() == ()
+    assert (tmp_path / "shelf").stat().st_mode & 0o077 == 0
+
+
+def test_a_shelf_without_a_key_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"store\.shelf needs store\.key_file"):
+        wire(Settings(store=StoreSettings(shelf="shelf")), live=True)

@@ -26,8 +26,8 @@ from theodolite.core.event import (
     TurnEnded,
 )
 from theodolite.core.reader import Recorded, Unreadable
+from theodolite.readers.conversations.pieces import Cut, pieces
 from theodolite.readers.openai_chat import OpenAIChat
-from theodolite.readers.pieces import Cut, pieces
 
 USER = {"role": "user", "content": "Book a table."}
 DONE = {"role": "assistant", "content": "Done."}

@@ -7,6 +7,7 @@ from theodolite.core.calibration import Calibration
 from theodolite.core.detector import AnyDetector
 from theodolite.core.policy import Action, Mode, highest
 from theodolite.core.reading import Status
+from theodolite.core.redaction import Profile
 
 __all__ = ("cautions", "reach")
 
@@ -54,5 +55,10 @@ def cautions(instrument: Instrument, fail_on: Action | None = None) -> tuple[str
         said.append(
             "policy.hold can refuse no call: no code that is loaded acts; it takes a detector whose code acts, in mode "
             "warn or enforce, or a calibration that lets one act. `theodolite doctor` lists the codes"
+        )
+    store = instrument.settings.store
+    if store.profile is Profile.ENCRYPTED and store.raw_events:
+        said.append(
+            "store.raw_events writes whole sessions unsealed, beside payloads that store.profile = 'encrypted' seals"
         )
     return tuple(said)

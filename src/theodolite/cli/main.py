@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Annotated
 
 import typer
@@ -62,5 +63,7 @@ def main(
 
 def run() -> None:
     """Run the command line: the console entry point."""
+    # Who retries says so in the report; the library's own lines would stand across a progress bar.
+    logging.getLogger("stamina").addHandler(logging.NullHandler())
     with Boundary():
         app()

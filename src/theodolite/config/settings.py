@@ -82,8 +82,9 @@ class StoreSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     brings. `profile` is standard (scrubbed text), categorical (no free text at all) or encrypted (scrubbed text, sealed
     with the key). `key_file` holds the key that authenticates heads, at least 16 bytes. `keep` says how old a session
     may grow before `theodolite store expire` takes its payloads, such as 90d. `raw_events` names a folder in which
-    whole sessions are recorded, unredacted; it needs a key. `pseudonyms` puts a tag of `pseudonym_digits` hexadecimal
-    digits, 4 to 16, into placeholders; it needs a key.
+    whole sessions are recorded, unredacted; it needs a key. `shelf` names a folder for the live sessions that have open
+    inquiries, sealed with the key, until `Monitor.recover` finds them after a restart. `pseudonyms` puts a tag of
+    `pseudonym_digits` hexadecimal digits, 4 to 16, into placeholders; it needs a key.
     """
 
     path: str = ""
@@ -92,6 +93,7 @@ class StoreSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     key_file: str = ""
     keep: str = ""
     raw_events: str = ""
+    shelf: str = ""
     pseudonyms: bool = False
     pseudonym_digits: int = 4
 

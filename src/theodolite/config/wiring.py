@@ -23,6 +23,7 @@ from theodolite.core.policy import STARTING_MODES, Policy
 from theodolite.core.reader import Reader
 from theodolite.core.reading import Failure
 from theodolite.core.redaction import CategoricalOnly, Profile, Redactor
+from theodolite.core.shelf import Shelf
 from theodolite.core.store import Store
 from theodolite.core.verifier import Verifier
 from theodolite.detectors.behavior.detector import BehaviorDetector
@@ -90,7 +91,7 @@ def load(path: Path | str | None = None) -> Monitor:
 
     Raises ConfigError, CalibrationError or StoreError. Close it when done: `with theodolite.load(...) as monitor`.
     """
-    return wire(read_settings(None if path is None else Path(path))).monitor
+    return wire(read_settings(None if path is None else Path(path)), live=True).monitor
 
 
 def wire(
@@ -99,11 +100,13 @@ def wire(
     store: Store | Path | None = None,
     calibration: Path | None = None,
     asks: bool = True,
+    live: bool = False,
     secret: bytes | None = None,
 ) -> Instrument:
     """Return the instrument of some settings; a store or calibration given here takes the place of theirs.
 
-    Without `asks` no model is opened, and whoever asks is answered by a Failure. `secret` is that of the Monitor;
+    Without `asks` no model is opened, and whoever asks is answered by a Failure. With `live` sessions that have open
+    inquiries are held on the shelf of the settings; recordings can be read again. `secret` is that of the Monitor;
     without it one is made from the key, or anew where there is none.
 
     A store that is given open is flushed when the instrument is closed, and stays open: it is the caller's, who seals
@@ -132,6 +135,7 @@ def wire(
         effects=settings.tools,
         panel=_panel(settings, folder) if asks else None,
         budget=settings.budget,
+        shelf=_shelf(settings, folder, key) if live else None,
         secret=secret or (hmac.digest(key, b"theodolite session secret 1", "sha256") if key else None),
         recorder=Recorder(folder / raw, key) if raw and key else None,
     )
@@ -151,6 +155,16 @@ def _panel(settings: Settings, folder: Path) -> Panel | None:
     from theodolite.runtime.drive import Panel  # noqa: PLC0415
 
     return Panel(models, timeout=settings.panel.timeout)
+
+
+def _shelf(settings: Settings, folder: Path, key: bytes | None) -> Shelf | None:
+    if not settings.store.shelf:
+        return None
+    if key is None:
+        raise ConfigError("store.shelf needs store.key_file: sessions are held there sealed with the key")
+    from theodolite.stores.sealing import SealedShelf, Sealer  # noqa: PLC0415 - only those who seal need the extra
+
+    return SealedShelf(folder / settings.store.shelf, Sealer(key))
 
 
 def read_key(path: Path) -> bytes:

@@ -18,7 +18,7 @@ from theodolite.core.errors import ConfigError
 from theodolite.core.lines import content, first_keys
 from theodolite.core.reader import Reader, Recorded, Unreadable
 from theodolite.core.text import printable
-from theodolite.readers.faults import bounded
+from theodolite.readers.conversations.faults import bounded
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer

@@ -9,8 +9,8 @@ from msgspec import UNSET, Raw, UnsetType
 from theodolite.core.event import Channel, ContextCompacted, Source
 from theodolite.readers.anthropic_messages import form
 from theodolite.readers.anthropic_messages.toolbox import changes_of, tools_of
-from theodolite.readers.conversation import COUNT, Call, Conversation, Sampling, kind_named
-from theodolite.readers.shown import Shown, shown
+from theodolite.readers.conversations.conversation import COUNT, Call, Conversation, Sampling, kind_named
+from theodolite.readers.conversations.shown import Shown, shown
 
 __all__ = ("Messages",)
 

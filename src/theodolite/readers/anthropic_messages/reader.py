@@ -12,9 +12,9 @@ from theodolite.core.lines import decode
 from theodolite.core.reader import Recorded
 from theodolite.readers.anthropic_messages.form import RECORD, Record
 from theodolite.readers.anthropic_messages.messages import Messages
-from theodolite.readers.conversation import ITEMS, Conversation
-from theodolite.readers.marks import marks
-from theodolite.readers.records import conversations
+from theodolite.readers.conversations.conversation import ITEMS, Conversation
+from theodolite.readers.conversations.marks import marks
+from theodolite.readers.conversations.records import conversations
 
 __all__ = ("AnthropicMessages",)
 

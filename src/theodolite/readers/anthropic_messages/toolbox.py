@@ -6,7 +6,7 @@ from msgspec import Raw, UnsetType
 
 from theodolite.core.event import Tool
 from theodolite.readers.anthropic_messages import form
-from theodolite.readers.conversation import Conversation
+from theodolite.readers.conversations.conversation import Conversation
 
 __all__ = ("changes_of", "tools_of")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from msgspec import UNSET, Raw, Struct, UnsetType
 from msgspec.json import Decoder
 
-from theodolite.readers.conversation import Declaration
+from theodolite.readers.conversations.conversation import Declaration
 
 __all__ = (
     "CALL",

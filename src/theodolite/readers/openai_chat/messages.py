@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from msgspec import Raw, UnsetType
 
 from theodolite.core.event import Channel, Tool
-from theodolite.readers.arguments import Arguments
-from theodolite.readers.content import Parts, content_of
-from theodolite.readers.conversation import Call, Conversation, Declaration, Sampling
+from theodolite.readers.conversations.arguments import Arguments
+from theodolite.readers.conversations.content import Parts, content_of
+from theodolite.readers.conversations.conversation import Call, Conversation, Declaration, Sampling
 from theodolite.readers.openai_chat import form
 
 __all__ = ("Messages",)

@@ -10,11 +10,11 @@ from msgspec import Raw, UnsetType
 from theodolite.core.errors import EventError
 from theodolite.core.lines import content, decode, first_keys
 from theodolite.core.reader import Recorded
-from theodolite.readers.conversation import ITEMS, Conversation
-from theodolite.readers.marks import marks
+from theodolite.readers.conversations.conversation import ITEMS, Conversation
+from theodolite.readers.conversations.marks import marks
+from theodolite.readers.conversations.records import conversations
 from theodolite.readers.openai_chat.form import RECORD, Record
 from theodolite.readers.openai_chat.messages import Messages
-from theodolite.readers.records import conversations
 
 __all__ = ("OpenAIChat",)
 

@@ -9,11 +9,11 @@ from msgspec import UNSET, Raw, UnsetType
 from msgspec.json import Decoder, Encoder
 
 from theodolite.core.event import ApprovalGiven, Channel, Source
-from theodolite.readers.arguments import Arguments
-from theodolite.readers.conversation import Call, Conversation
+from theodolite.readers.conversations.arguments import Arguments
+from theodolite.readers.conversations.conversation import Call, Conversation
+from theodolite.readers.conversations.shown import shown
 from theodolite.readers.openai_responses import form
 from theodolite.readers.openai_responses.tools import BUILT_IN, OUTPUTS, UNDER_WAY, BuiltIn, tools_of
-from theodolite.readers.shown import shown
 
 __all__ = ("Calls",)
 

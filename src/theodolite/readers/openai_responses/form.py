@@ -8,7 +8,7 @@ from __future__ import annotations
 from msgspec import UNSET, Raw, Struct, UnsetType
 from msgspec.json import Decoder
 
-from theodolite.readers.shown import Kinds
+from theodolite.readers.conversations.shown import Kinds
 
 __all__ = (
     "CITATIONS",

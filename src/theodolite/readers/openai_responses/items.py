@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from msgspec import UNSET, Raw, UnsetType
 
 from theodolite.core.event import Channel, ContextCompacted, Source
-from theodolite.readers.content import Content, Parts, content_of
-from theodolite.readers.conversation import COUNT, Conversation, Sampling, kind_named
+from theodolite.readers.conversations.content import Content, Parts, content_of
+from theodolite.readers.conversations.conversation import COUNT, Conversation, Sampling, kind_named
+from theodolite.readers.conversations.shown import shown
 from theodolite.readers.openai_responses import form
 from theodolite.readers.openai_responses.calls import Calls
 from theodolite.readers.openai_responses.tools import tools_of
-from theodolite.readers.shown import shown
 
 __all__ = ("Items",)
 

@@ -10,11 +10,11 @@ from msgspec import Raw, UnsetType
 from theodolite.core.errors import EventError
 from theodolite.core.lines import decode
 from theodolite.core.reader import Recorded
-from theodolite.readers.conversation import Conversation
-from theodolite.readers.marks import marks
+from theodolite.readers.conversations.conversation import Conversation
+from theodolite.readers.conversations.marks import marks
+from theodolite.readers.conversations.records import conversations
 from theodolite.readers.openai_responses.form import INPUT, RECORD, Record
 from theodolite.readers.openai_responses.items import Items
-from theodolite.readers.records import conversations
 
 __all__ = ("OpenAIResponses",)
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from msgspec import Raw, UnsetType
 
 from theodolite.core.event import Source, Tool
-from theodolite.readers.conversation import Conversation
+from theodolite.readers.conversations.conversation import Conversation
 from theodolite.readers.openai_responses import form
 
 __all__ = ("BUILT_IN", "OUTPUTS", "UNDER_WAY", "BuiltIn", "tools_of")

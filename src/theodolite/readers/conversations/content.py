@@ -9,7 +9,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from msgspec.json import Decoder
 
 from theodolite.core.event import Channel
-from theodolite.readers.conversation import Conversation, kind_named
+from theodolite.readers.conversations.conversation import Conversation, kind_named
 
 __all__ = ("Content", "Parts", "content_of")
 

@@ -29,8 +29,8 @@ from theodolite.core.event import (
 )
 from theodolite.core.lines import decode
 from theodolite.core.reader import Recorded, Unreadable
-from theodolite.readers.arguments import Arguments, arguments_of
-from theodolite.readers.faults import Faults
+from theodolite.readers.conversations.arguments import Arguments, arguments_of
+from theodolite.readers.conversations.faults import Faults
 
 __all__ = ("COUNT", "ITEMS", "Call", "Conversation", "Declaration", "Sampling", "kind_named")
 

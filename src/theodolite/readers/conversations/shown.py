@@ -8,7 +8,7 @@ from typing import NamedTuple
 from msgspec import UNSET, Raw, UnsetType
 from msgspec.json import Decoder
 
-from theodolite.readers.conversation import Conversation, kind_named
+from theodolite.readers.conversations.conversation import Conversation, kind_named
 
 __all__ = ("Kinds", "Shown", "shown")
 

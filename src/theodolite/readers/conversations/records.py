@@ -12,8 +12,8 @@ from msgspec.json import Decoder
 from theodolite.core.errors import EventError
 from theodolite.core.lines import decode, session_name
 from theodolite.core.reader import Recorded, Unreadable
-from theodolite.readers.conversation import Conversation
-from theodolite.readers.pieces import Cut, Piece, pieces
+from theodolite.readers.conversations.conversation import Conversation
+from theodolite.readers.conversations.pieces import Cut, Piece, pieces
 
 __all__ = ("Form", "Telling", "conversations")
 

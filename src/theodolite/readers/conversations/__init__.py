@@ -1,0 +1,1 @@
+"""What the readers of conversations share: cutting, naming, telling; none of it knows a form."""
