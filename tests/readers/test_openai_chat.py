@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from io import BytesIO
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from msgspec import UNSET, Raw
 
 from theodolite.core.arguments import Foreign
@@ -358,6 +360,11 @@ def test_an_assistant_that_says_nothing_beside_its_calls_gives_no_message() -> N
 
 
 SECRET = "hunter2-7f3a"
+JSON: st.SearchStrategy[object] = st.recursive(
+    st.none() | st.integers() | st.text(st.characters(codec="utf-8"), max_size=5),
+    lambda below: st.lists(below, max_size=3) | st.dictionaries(st.text("ab{}[],", max_size=2), below, max_size=3),
+    max_leaves=8,
+)
 
 
 @pytest.mark.parametrize(
@@ -529,6 +536,17 @@ class TestPieces:
         text = json.dumps([{"content": "\\" * 70_000}, {"content": '"' * 70_000}, 7]).encode()
         found = self.cut(text, 10**6)
         assert [json.loads(data) for cut, _, data in found if cut is Cut.ELEMENT] == json.loads(text)
+
+    @settings(deadline=None)
+    @given(
+        st.lists(st.lists(JSON, max_size=3) | st.dictionaries(st.text("ab", max_size=3), JSON, max_size=3), max_size=4)
+    )
+    def test_a_line_that_is_a_value_is_cut_the_same_way_by_the_decoder_and_by_hand(self, values: list[object]) -> None:
+        lines = [json.dumps(value, ensure_ascii=False).encode() for value in values]
+        # A blank before it leaves a line to the scan.
+        assert self.cut(b"\n".join([*lines, b""]), 10**6) == self.cut(
+            b"".join(b" %b\n" % line for line in lines), 10**6
+        )
 
     def test_a_piece_that_is_too_long_is_reported_and_the_next_one_read(self) -> None:
         long = b'{"a": "%b"}' % (b"x" * 200_000)

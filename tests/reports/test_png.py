@@ -23,7 +23,7 @@ from theodolite.reports.writing import WriterReport
 from theodolite.runtime.replay import Sighting
 
 resvg_py = pytest.importorskip("resvg_py", reason="the extra png is not installed")
-SMALL = 0.5  # times the size in which it is drawn: a picture is read slowly here
+SMALL = 1.0  # half the size in which it is drawn: a picture is read slowly here
 
 Alarm = Callable[..., Signal]
 Saw = Callable[..., Sighting]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
 from types import MappingProxyType
 from typing import BinaryIO
 
@@ -47,10 +49,16 @@ def reporting(
 
 @contextmanager
 def writing(form: Retold, path: Path | None) -> Generator[Writer, None, None]:
-    """Give what writes sessions of a document in a form, as `reporting` does."""
+    """Give what writes sessions of a document in a form. Only when all is written is it put where it goes.
+
+    Raises as `reporting` does.
+    """
     _check(Form(form), path)
-    with _opened(path) as stream:
-        yield _writer(form, stream, {}, _NOTHING)
+    with TemporaryFile() as held:
+        yield _writer(form, held, {}, _NOTHING)
+        held.seek(0)
+        with _opened(path) as stream:
+            shutil.copyfileobj(held, stream)
 
 
 def _check(form: Form, path: Path | None) -> None:

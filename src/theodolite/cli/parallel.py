@@ -29,7 +29,7 @@ from theodolite.core.errors import TheodoliteError
 from theodolite.core.event import AnyEvent, SessionEnded
 from theodolite.core.reader import Recorded, Unreadable
 from theodolite.core.store import Entry, Store
-from theodolite.runtime.replay import Sighting, goes_on, replay
+from theodolite.runtime.replay import Sighting, elsewhere, goes_on, replay
 from theodolite.stores.memory import MemoryStore
 
 __all__ = ("Plan", "batches", "judge", "judge_batch")
@@ -135,18 +135,24 @@ def batches(recorded: Iterable[Recorded], size: int = BATCH) -> Iterator[bytes]:
     A session is over where `replay` says so. Holds those that are not, whole.
     """
     under: dict[str, list[bytes]] = {}
+    lost: set[str] = set()  # sessions, "" for any, of which something could not be read since the last one was over
     ended: str | None = None
     batch = _Batch()
     for item in recorded:
         if ended is not None and not goes_on(ended, item):
             batch.session(under.pop(ended))
             ended = None
+            lost.clear()
         if not isinstance(item, Unreadable):
-            under.setdefault(item.session, []).append(_ENCODER.encode(_Item(event=item)))
+            begun = [_gap(item.session)] if lost & {"", item.session} else []
+            under.setdefault(item.session, begun).append(_ENCODER.encode(_Item(event=item)))
         elif item.session in under:
             under[item.session].append(_ENCODER.encode(_Item(unreadable=item)))
         else:
             batch.apart(item)
+            lost.add(item.session)
+            for name in under if not item.session else ():
+                under[name].append(_gap(name))
         if isinstance(item, SessionEnded):
             ended = item.session
         if batch.items >= size:
@@ -155,6 +161,11 @@ def batches(recorded: Iterable[Recorded], size: int = BATCH) -> Iterator[bytes]:
         batch.session(under[left])
     if batch.items:
         yield batch.take()
+
+
+def _gap(session: str) -> bytes:
+    """Return what stands in a session for a part that is told apart from it."""
+    return _ENCODER.encode(_Item(unreadable=elsewhere(session)))
 
 
 class _Batch:

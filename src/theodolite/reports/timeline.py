@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from msgspec import Struct
 
+from theodolite.core.calibration import Band, Calibration, in_force
 from theodolite.core.reading import Level
 from theodolite.reports.alarms import fresh
 from theodolite.reports.document import SessionReport, SignalReport
@@ -15,7 +16,7 @@ from theodolite.reports.escaping import inert
 from theodolite.reports.layout import counted
 from theodolite.reports.markup import Markup, element
 
-__all__ = ("Column", "Lane", "Mark", "Point", "Timeline", "counting", "drawn", "timeline", "told")
+__all__ = ("Column", "Lane", "Mark", "Point", "Timeline", "counting", "drawn", "thresholds", "timeline", "told")
 
 # A chart of more columns or lanes is not read: neighboring events share a column, further codes are counted.
 COLUMNS, LANES = 160, 6
@@ -67,6 +68,15 @@ class Timeline(Struct, frozen=True):
     columns: tuple[Column, ...]
     lanes: tuple[Lane, ...]
     more: int
+
+
+def thresholds(bands: Mapping[str, Band], calibration: Calibration | None) -> dict[str, float]:
+    """Return the score from which each code alarms: by the artefact, where it grades the code.
+
+    >>> thresholds({"d.x": Band(alert=0.6)}, None)
+    {'d.x': 0.6}
+    """
+    return {code: in_force(code, band, calibration).alert for code, band in bands.items()}
 
 
 def timeline(session: SessionReport, thresholds: Mapping[str, float] = MappingProxyType({})) -> Timeline:

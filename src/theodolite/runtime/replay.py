@@ -20,7 +20,7 @@ from theodolite.core.redaction import Scrubber
 from theodolite.runtime.monitor import Monitor
 from theodolite.runtime.session import Session
 
-__all__ = ("CallRow", "Probing", "Sighting", "Step", "goes_on", "replay")
+__all__ = ("CallRow", "Probing", "Sighting", "Step", "elsewhere", "goes_on", "replay")
 
 
 # Characters of a tool's name that a report may show. The APIs of OpenAI and Anthropic allow 64.
@@ -171,6 +171,11 @@ def _step(event: AnyEvent, seq: int) -> Step:
     return Step(seq=seq, turn=event.turn, event=type(event).__name__, source=event.source, tool=tool)
 
 
+def elsewhere(session: str) -> Unreadable:
+    """Return what stands for a part that cannot be read and is told elsewhere: events of the session may be missing."""
+    return Unreadable(file="", line=0, reason="", session=session)
+
+
 def goes_on(ended: str | None, item: Recorded) -> bool:
     """Whether an item may still belong to the session `ended`, the last one that ended (None: there is none).
 
@@ -228,6 +233,8 @@ def _over(recorded: Iterable[Recorded], monitor: Monitor) -> Iterator[_Under | U
             lost.add(item.session)
             _break(under, item.session)
             known = under.get(item.session)
+            if item == elsewhere(item.session):
+                continue
             if known is None:
                 yield item
             else:
