@@ -137,7 +137,7 @@ def sessions(draw: st.DrawFn) -> SessionReport:
         signals=tuple(draw(st.lists(signal, max_size=4))),
         findings=tuple(draw(st.lists(finding, max_size=3))),
         steps=(StepReport(seq=3, turn=1, event=says(), source=draw(st.sampled_from(Source)), tool=says()),),
-        unreadable=(UnreadableReport(file=says(), line=draw(st.integers(0, 9)), reason=says()),),
+        unreadable=(UnreadableReport(file=says(), line=draw(st.integers(0, 9)), reason=says(), parts=1),),
     )
 
 
@@ -149,7 +149,7 @@ def _summary(made: Iterable[SessionReport], text: str) -> Summary:
     for session in made:
         summing.add(session)
     whole = summing.summary()
-    part = UnreadableReport(file=text, line=2, reason=text)
+    part = UnreadableReport(file=text, line=2, reason=text, parts=1)
     return replace(whole, calibration=text, unreadable=(part,), unread=whole.unread + 1)
 
 
@@ -296,7 +296,7 @@ def _huge(text: str, many: int) -> SessionReport:
         calls=tuple([CallReport(seq=seq, tool=text, score=None, allowed=False, signals=()) for seq in range(many)]),
         signals=(*signals, *failed), findings=tuple(findings),
         steps=tuple([StepReport(seq=seq, turn=0, event=text, source=Source.TOOL, tool=text) for seq in range(many)]),
-        unreadable=(UnreadableReport(file=text, line=1, reason=text),) * 100,
+        unreadable=(UnreadableReport(file=text, line=1, reason=text, parts=1),) * 100,
     )  # fmt: skip
 
 

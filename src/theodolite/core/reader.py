@@ -15,13 +15,15 @@ __all__ = ("Reader", "Recorded", "Unreadable")
 class Unreadable(Struct, frozen=True, kw_only=True, gc=False):
     """One part of a recording that could not be read. `line` counts from 1; 0 means the file as a whole.
 
-    `session` is the session it belongs to, where that is known.
+    `session` is the session it belongs to, where that is known. `parts` is how many it stands for: a reader lists the
+    first ones of many, and counts the rest in one.
     """
 
     file: str
     line: int
     reason: str
     session: str = ""
+    parts: int = 1
 
 
 Recorded = AnyEvent | Unreadable

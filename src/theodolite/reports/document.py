@@ -119,11 +119,15 @@ class StepReport(Struct, frozen=True, kw_only=True):
 
 
 class UnreadableReport(Struct, frozen=True, kw_only=True):
-    """A part of a recording that could not be read; `line` counts from 1, 0 means the file as a whole."""
+    """A part of a recording that could not be read; `line` counts from 1, 0 means the file as a whole.
+
+    `parts` is how many it stands for: of very many the first are listed, and the rest is counted in one.
+    """
 
     file: str
     line: int
     reason: str
+    parts: int = 1
 
 
 class SessionReport(Struct, frozen=True, kw_only=True):
@@ -254,7 +258,7 @@ def session_report(sighting: Sighting, origin: Origin = NOWHERE) -> SessionRepor
         outcome=sighting.outcome,
         counts_as=left(sighting, origin.marks),
         action=sighting.action,
-        coverage=replace(sighting.coverage, unreadable=len(sighting.unreadable)),
+        coverage=replace(sighting.coverage, unreadable=sum(part.parts for part in sighting.unreadable)),
         calls=tuple([_call(row) for row in sighting.calls]),
         signals=tuple([_signal(signal, made) for made in sighting.decisions for signal in made.signals]),
         findings=tuple([_finding(finding, origin) for finding in findings(sighting)]),
@@ -383,4 +387,4 @@ def _step(step: Step) -> StepReport:
 
 
 def _unreadable(item: Unreadable) -> UnreadableReport:
-    return UnreadableReport(file=printable(item.file), line=item.line, reason=printable(item.reason))
+    return UnreadableReport(file=printable(item.file), line=item.line, reason=printable(item.reason), parts=item.parts)

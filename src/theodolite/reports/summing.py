@@ -34,8 +34,8 @@ class Summing:
         self._events += sum(session.coverage.events.values())
         self._calls += len(session.calls)
         self._refused += sum(not call.allowed for call in session.calls)
-        self._inside += len(session.unreadable)
-        self._unread += len(session.unreadable)
+        self._inside += sum(part.parts for part in session.unreadable)
+        self._unread += sum(part.parts for part in session.unreadable)
         for sight in session.coverage.detectors:
             fresh = Watch(detector=sight.detector, version=sight.version, decides=sight.decides)
             self._watches.setdefault((sight.detector, sight.version), fresh).add(sight)

@@ -15,15 +15,16 @@ from theodolite.reports.probes import used
 from theodolite.reports.telling import NAME, QUOTE, place, session_blocks, where
 from theodolite.reports.totals import NOWHERE, Origin, Run, Totals, Watch
 from theodolite.reports.triage import Standing, Suppression, Triaged, left
+from theodolite.reports.wording import OUTCOMES
 from theodolite.runtime.replay import Sighting
 
 __all__ = ("TextReport", "tally", "triage_lines")
 
-_OUTCOMES = {
-    Outcome.FINDING: Span("with a finding", Style.BAD),
-    Outcome.FAILED: Span("failed", Style.WARN),
-    Outcome.NOT_ENOUGH_EVIDENCE: Span("without enough evidence", Style.WARN),
-    Outcome.CLEAN: Span("clean", Style.GOOD),
+_STYLES = {
+    Outcome.FINDING: Style.BAD,
+    Outcome.FAILED: Style.WARN,
+    Outcome.NOT_ENOUGH_EVIDENCE: Style.WARN,
+    Outcome.CLEAN: Style.GOOD,
 }
 
 # Sessions of one outcome that are told whole: a report of more is not read, and would be held in memory.
@@ -96,7 +97,7 @@ class TextReport:
         yield Paragraph((Span("Clean means that nobody who could look alarmed, no more.", Style.QUIET),), hang=0)
 
     def _untold(self) -> Iterator[Block]:
-        for outcome, (said, _) in _OUTCOMES.items():
+        for outcome, said in OUTCOMES.items():
             more = self._times[outcome] - TOLD
             if more > 0 and outcome not in self._lines:
                 rest = f"{counted(more, 'more session')} {said}: {TOLD} are told, --format json has all"
@@ -116,8 +117,8 @@ def tally(totals: Totals) -> tuple[Span, ...]:
     for outcome in Outcome:
         count = totals.outcomes[outcome]
         if count:
-            said, style = _OUTCOMES[outcome]
-            spans += [Span(": " if len(spans) == 1 else ", "), Span(f"{count:,} {said}", style)]
+            told = Span(f"{count:,} {OUTCOMES[outcome]}", _STYLES[outcome])
+            spans += [Span(": " if len(spans) == 1 else ", "), told]
     if totals.settled:
         spans.append(Span(f"{': ' if len(spans) == 1 else ', '}{totals.settled:,} of which no finding is new"))
     spans.append(Span("."))

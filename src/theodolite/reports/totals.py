@@ -159,7 +159,7 @@ class Totals:
     def add(self, item: Sighting | Unreadable, origin: Origin = NOWHERE) -> None:
         """Count a session, or a part that belongs to none."""
         if isinstance(item, Unreadable):
-            self.unread += 1
+            self.unread += item.parts
             if len(self.unreadable) < LISTED:
                 self.unreadable.append(item)
             return
@@ -168,7 +168,7 @@ class Totals:
         self.undecided += not any(sight.decides for sight in item.coverage.detectors)
         self.calls += len(item.calls)
         self.refused += sum(not row.decision.allowed for row in item.calls)
-        self.unread += len(item.unreadable)
+        self.unread += sum(part.parts for part in item.unreadable)
         self.events.update(item.coverage.events)
         self.channels.update(item.coverage.channels)
         self.unset.update(item.coverage.unset)

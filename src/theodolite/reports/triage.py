@@ -179,7 +179,7 @@ def left(sighting: Sighting, marks: Mapping[str, Mark]) -> Outcome | None:
     ]
     rest = outcome(
         failures,
-        unreadable=len(sighting.unreadable),
+        unreadable=sum(part.parts for part in sighting.unreadable),
         blind=sighting.coverage.blind,
         deciding=any(sight.decides for sight in sighting.coverage.detectors),
     )

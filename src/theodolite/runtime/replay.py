@@ -141,7 +141,7 @@ class _Under:
             self.decisions.extend(self.answers.result())
         self.decisions.extend(self.session.close())
         self.monitor.forget(self.session.id)
-        coverage = replace(self.session.coverage(), unreadable=len(self.unreadable))
+        coverage = replace(self.session.coverage(), unreadable=sum(part.parts for part in self.unreadable))
         return Sighting(
             session=self.session.id,
             agent=self.session.agent,

@@ -7,16 +7,10 @@ from collections.abc import Iterable, Iterator
 from theodolite.core.event import SessionEnded
 from theodolite.core.reader import Recorded, Unreadable
 
-__all__ = ("LISTED", "Faults", "More", "bounded")
+__all__ = ("LISTED", "Faults", "bounded")
 
 # Of a session, and of what belongs to none: our choice. What is wrong with a recording shows in the first few.
 LISTED = 1_000
-
-
-class More(Unreadable, frozen=True, kw_only=True, gc=False):
-    """Further parts that cannot be read: how many, of which the first stands here."""
-
-    parts: int
 
 
 class Faults:
@@ -29,20 +23,20 @@ class Faults:
 
     def take(self, item: Unreadable) -> tuple[Unreadable, ...]:
         """Return a part that is to be listed; nothing where it was only counted."""
-        if self._room and not isinstance(item, More):
+        if self._room and item.parts == 1:
             self._room -= 1
             return (item,)
-        self._beyond += item.parts if isinstance(item, More) else 1
+        self._beyond += item.parts
         self._first = self._first or item
         return ()
 
-    def rest(self) -> tuple[More, ...]:
+    def rest(self) -> tuple[Unreadable, ...]:
         """Return what was only counted, as one, or nothing."""
         first = self._first
         if first is None:
             return ()
         reason = f"parts that cannot be read, from here on, and are not listed one by one: {self._beyond:,}"
-        more = More(file=first.file, line=first.line, reason=reason, session=first.session, parts=self._beyond)
+        more = Unreadable(file=first.file, line=first.line, reason=reason, session=first.session, parts=self._beyond)
         return (more,)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from theodolite.core.event import HOST_EVENTS
 from theodolite.core.policy import Outcome
-from theodolite.reports.document import Summary, TriageReport
+from theodolite.reports.document import AskedReport, Summary, TriageReport
 from theodolite.reports.escaping import inert
 from theodolite.reports.html.counts import Counts
 from theodolite.reports.html.pieces import section, table
@@ -104,10 +104,18 @@ def totals(summary: Summary, counts: Counts) -> Markup:
         "summary",
         "Summary",
         element("dl", tiles, class_="tiles"),
-        [element("p", told) for told in (codes, refused, *_triage(summary.triage)) if told],
+        [element("p", told) for told in (codes, refused, _asked(summary.asked), *_triage(summary.triage)) if told],
         _watches(counts),
         level=2,
     )
+
+
+def _asked(asked: AskedReport | None) -> str | None:
+    """Return what was used of models, where there were any."""
+    if asked is None:
+        return None
+    cost = "cost unknown" if asked.cost is None else f"cost {asked.cost:,.4f}"
+    return f"Asked of models: {counted(asked.calls, 'call')}, {counted(asked.tokens, 'token')}, {cost}."
 
 
 def _triage(triage: TriageReport) -> Iterator[str]:
@@ -144,7 +152,7 @@ def unjudged(summary: Summary, counts: Counts) -> Iterator[Markup]:
     """Yield the part that says what could not be judged, where there is any."""
     items = [*_blind(counts), *_troubles(counts), *_parts(summary)]
     if items:
-        count = summary.unread - min(PARTS, len(summary.unreadable))
+        count = summary.unread - sum(part.parts for part in summary.unreadable[:PARTS])
         rest = f"{counted(count, 'more part')}: see the sessions, or --format json."
         last = element("p", rest, class_="quiet") if count > 0 else None
         yield section("unjudged", "What could not be judged", element("ul", items), last, level=2)
