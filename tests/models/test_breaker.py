@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from theodolite.core.errors import ConfigError, ModelError
-from theodolite.models.breaker import Breaker
+from theodolite.models.hosted.breaker import Breaker
 from theodolite.testing.fakes import FakeClock
 
 

@@ -17,8 +17,8 @@ from theodolite.core.event import Tool
 from theodolite.core.inquiry import Message, Query, Reply, Role
 from theodolite.core.model import Price
 from theodolite.models.anthropic import AnthropicModel
+from theodolite.models.hosted.retry import Retry
 from theodolite.models.openai import OpenAIModel
-from theodolite.models.retry import Retry
 from theodolite.testing.checks.model import check_model
 from theodolite.testing.provider import Asked, Breaks, FakeProvider, Phase, Responds, Says, Scripted
 

@@ -16,9 +16,9 @@ from theodolite.core.errors import ConfigError, ModelError
 from theodolite.core.inquiry import Query, Reply, Role
 from theodolite.core.reading import Cause
 from theodolite.models.anthropic import AnthropicModel
-from theodolite.models.breaker import Breaker
+from theodolite.models.hosted.breaker import Breaker
+from theodolite.models.hosted.retry import Retry
 from theodolite.models.openai import OpenAIModel
-from theodolite.models.retry import Retry
 from theodolite.testing.provider import Asked, Breaks, FakeProvider, Phase, Responds, Says, Scripted
 
 Hosted: TypeAlias = OpenAIModel | AnthropicModel

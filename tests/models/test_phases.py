@@ -16,8 +16,8 @@ from theodolite.core.model import Model
 from theodolite.core.reading import Cause, Failure
 from theodolite.core.store import verify
 from theodolite.models.anthropic import AnthropicModel
+from theodolite.models.hosted.retry import Retry
 from theodolite.models.openai import OpenAIModel
-from theodolite.models.retry import Retry
 from theodolite.runtime.drive import Panel
 from theodolite.runtime.monitor import Monitor
 from theodolite.stores.memory import MemoryStore

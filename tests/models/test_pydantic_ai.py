@@ -15,9 +15,9 @@ from theodolite.core.event import Tool
 from theodolite.core.inquiry import Message, Query, Reply, Role
 from theodolite.core.model import Price
 from theodolite.core.reading import Cause
-from theodolite.models.breaker import Breaker
+from theodolite.models.hosted.breaker import Breaker
+from theodolite.models.hosted.retry import Retry
 from theodolite.models.pydantic_ai import PydanticAIModel
-from theodolite.models.retry import Retry
 from theodolite.testing.checks.model import check_model
 from theodolite.testing.provider import Breaks, FakeProvider, Phase, Responds, Says, Scripted
 

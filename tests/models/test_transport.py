@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from theodolite.core.errors import ConfigError, ModelError
 from theodolite.core.reading import Cause
-from theodolite.models.breaker import Breaker
-from theodolite.models.retry import Retry
-from theodolite.models.transport import Fault, Transport, retry_after
+from theodolite.models.hosted.breaker import Breaker
+from theodolite.models.hosted.retry import Retry
+from theodolite.models.hosted.transport import Fault, Transport, retry_after
 from theodolite.testing.fakes import FakeClock
 
 QUICK = Retry(attempts=3, first=0.001, longest=0.002, jitter=0.0)

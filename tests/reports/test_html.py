@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from datetime import date
 from html.parser import HTMLParser
 from io import BytesIO
 from itertools import pairwise
@@ -18,8 +19,9 @@ from theodolite.reports.document import session_report
 from theodolite.reports.html.page import LARGEST, LISTED, HTMLWriter
 from theodolite.reports.text import TOLD
 from theodolite.reports.totals import Origin, Run, Totals
-from theodolite.reports.triage import Mark, Standing, Triaged
+from theodolite.reports.triage import Mark, Standing, Suppression, Triaged
 from theodolite.reports.writing import WriterReport
+from theodolite.runtime.purse import Spent
 from theodolite.runtime.replay import Sighting
 from theodolite.testing.sessions import clean_session, hijacked_session
 
@@ -260,6 +262,30 @@ def test_it_says_when_the_scan_was_stopped_and_what_it_asks_for(saw: Saw, alarm:
     assert "The scan was stopped: this is what was judged until then." in text
     assert "It asks for elevated review." in text
     assert "judged by the calibration c-7" in text
+
+
+def test_what_was_asked_of_models_is_said(saw: Saw) -> None:
+    asked = [Spent(calls=3, tokens=1_200, cost=0.01), Spent(calls=1, tokens=9, unpriced="m-1")]
+    texts = [Read(_page(saw((), outcome=Outcome.CLEAN), run=Run(version="1", asked=one))).text for one in asked]
+    assert "Asked of models: 3 calls, 1,200 tokens, cost 0.0100." in texts[0]
+    assert "Asked of models: 1 call, 9 tokens, cost unknown." in texts[1]
+    assert "Asked of models" not in Read(_page()).text
+
+
+def test_what_is_out_of_date_in_the_triage_is_said() -> None:
+    one = Suppression(code="x.y", tool="get_*", reason="reads", expires=date(2026, 1, 2), entry=3)
+    triage = Triaged(baseline="b.json", suppressions="s.toml", gone=2, expired=(one,), unused=(one,))
+    text = Read(_page(run=Run(version="1", triage=triage))).text
+    assert "Of its findings 2 were not found again." in text
+    assert "Suppressed by s.toml: 0 findings." in text
+    assert "Suppression 3 (x.y, tool get_*) expired on 2026-01-02 and hides nothing." in text
+    assert "Suppression 3 (x.y, tool get_*) is about no finding of this scan." in text
+
+
+def test_a_part_that_stands_for_many_counts_as_many(saw: Saw) -> None:
+    text = Read(_page(saw((), outcome=Outcome.CLEAN), replace(PART, parts=900), PART)).text
+    assert "901 parts of the recordings could not be read." in text
+    assert "more part" not in text
 
 
 def test_the_page_of_a_plug_in_is_used(saw: Saw, alarm: Alarm) -> None:

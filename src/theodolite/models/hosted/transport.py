@@ -21,8 +21,8 @@ from msgspec.structs import replace
 
 from theodolite.core.errors import ConfigError, ModelError
 from theodolite.core.reading import Cause
-from theodolite.models.breaker import Breaker, Passage
-from theodolite.models.retry import Retry
+from theodolite.models.hosted.breaker import Breaker, Passage
+from theodolite.models.hosted.retry import Retry
 
 __all__ = ("Fault", "Transport", "retry_after")
 

@@ -14,10 +14,10 @@ from typing import Protocol, TypeVar
 import anyio
 
 from theodolite.core.errors import ConfigError, ModelError
-from theodolite.models.breaker import Breaker
-from theodolite.models.per_loop import PerLoop
-from theodolite.models.retry import Retry
-from theodolite.models.transport import Fault, Transport
+from theodolite.models.hosted.breaker import Breaker
+from theodolite.models.hosted.per_loop import PerLoop
+from theodolite.models.hosted.retry import Retry
+from theodolite.models.hosted.transport import Fault, Transport
 
 __all__ = ("Client", "Line", "Settings")
 

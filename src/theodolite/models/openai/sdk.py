@@ -9,8 +9,8 @@ import httpx2
 import openai
 
 from theodolite.core.errors import ConfigError
-from theodolite.models.connection import Endpoint, http_client, no_address, secrets_of
-from theodolite.models.transport import Fault
+from theodolite.models.hosted.connection import Endpoint, http_client, no_address, secrets_of
+from theodolite.models.hosted.transport import Fault
 
 __all__ = ("OpenAIClient", "OpenAISettings")
 

@@ -8,11 +8,11 @@ from urllib.parse import urlsplit
 from theodolite.core.errors import ConfigError, MissingExtraError
 from theodolite.core.inquiry import Query, Reply
 from theodolite.core.model import Price
-from theodolite.models import chat_completions, responses
-from theodolite.models.breaker import Breaker
-from theodolite.models.replies import Answer, drawn, reply_to
-from theodolite.models.retry import TIMEOUT, Retry
-from theodolite.models.wording import Sampling
+from theodolite.models.hosted.breaker import Breaker
+from theodolite.models.hosted.replies import Answer, drawn, reply_to
+from theodolite.models.hosted.retry import TIMEOUT, Retry
+from theodolite.models.hosted.wording import Sampling
+from theodolite.models.openai import chat_completions, responses
 
 __all__ = ("OpenAIModel",)
 
@@ -71,8 +71,8 @@ class OpenAIModel:
             raise ConfigError(f"draws_at_once={draws_at_once} draws nothing: give 1 or more")
         try:
             # The SDK and stamina come with the extra.
-            from theodolite.models.line import Line  # noqa: PLC0415 - as said
-            from theodolite.models.openai_sdk import OpenAISettings  # noqa: PLC0415 - as said
+            from theodolite.models.hosted.line import Line  # noqa: PLC0415 - as said
+            from theodolite.models.openai.sdk import OpenAISettings  # noqa: PLC0415 - as said
         except ImportError as error:
             raise MissingExtraError(extra="openai", needed_for="models behind OpenAI's protocol") from error
         self.name = model

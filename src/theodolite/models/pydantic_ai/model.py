@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from theodolite.core.errors import MissingExtraError
 from theodolite.core.inquiry import Query, Reply
 from theodolite.core.model import Price
-from theodolite.models.breaker import Breaker
-from theodolite.models.replies import Answer, drawn, reply_to
-from theodolite.models.retry import TIMEOUT, Retry
-from theodolite.models.wording import Sampling
+from theodolite.models.hosted.breaker import Breaker
+from theodolite.models.hosted.replies import Answer, drawn, reply_to
+from theodolite.models.hosted.retry import TIMEOUT, Retry
+from theodolite.models.hosted.wording import Sampling
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
@@ -56,8 +56,8 @@ class PydanticAIModel:
     ) -> None:
         try:
             # Pydantic AI and stamina come with the extra.
-            from theodolite.models.pydantic_ai_sdk import Requests, made  # noqa: PLC0415 - as said
-            from theodolite.models.transport import Transport  # noqa: PLC0415 - as said
+            from theodolite.models.hosted.transport import Transport  # noqa: PLC0415 - as said
+            from theodolite.models.pydantic_ai.sdk import Requests, made  # noqa: PLC0415 - as said
         except ImportError as error:
             raise MissingExtraError(extra="pydantic-ai", needed_for="models of Pydantic AI") from error
         make = made(model)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from theodolite.core.errors import MissingExtraError
 from theodolite.core.inquiry import Query, Reply
 from theodolite.core.model import Price
-from theodolite.models.breaker import Breaker
-from theodolite.models.messages import PATH, answer_of, request_for
-from theodolite.models.replies import Answer, drawn, reply_to
-from theodolite.models.retry import TIMEOUT, Retry
-from theodolite.models.wording import Sampling
+from theodolite.models.anthropic.messages import PATH, answer_of, request_for
+from theodolite.models.hosted.breaker import Breaker
+from theodolite.models.hosted.replies import Answer, drawn, reply_to
+from theodolite.models.hosted.retry import TIMEOUT, Retry
+from theodolite.models.hosted.wording import Sampling
 
 __all__ = ("AnthropicModel",)
 
@@ -53,8 +53,8 @@ class AnthropicModel:
     ) -> None:
         try:
             # The SDK and stamina come with the extra.
-            from theodolite.models.anthropic_sdk import AnthropicSettings  # noqa: PLC0415 - as said
-            from theodolite.models.line import Line  # noqa: PLC0415 - as said
+            from theodolite.models.anthropic.sdk import AnthropicSettings  # noqa: PLC0415 - as said
+            from theodolite.models.hosted.line import Line  # noqa: PLC0415 - as said
         except ImportError as error:
             raise MissingExtraError(extra="anthropic", needed_for="models behind Anthropic's Messages") from error
         self.name = model

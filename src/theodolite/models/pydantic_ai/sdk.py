@@ -38,10 +38,10 @@ from theodolite.core.errors import ConfigError, ModelError
 from theodolite.core.inquiry import Draw, Query
 from theodolite.core.reading import Cause
 from theodolite.core.text import printable
-from theodolite.models.per_loop import PerLoop
-from theodolite.models.replies import Answer, Said, call_of, usage_of
-from theodolite.models.transport import Fault, Transport
-from theodolite.models.wording import Sampling, parameters, schema_of, turns
+from theodolite.models.hosted.per_loop import PerLoop
+from theodolite.models.hosted.replies import Answer, Said, call_of, usage_of
+from theodolite.models.hosted.transport import Fault, Transport
+from theodolite.models.hosted.wording import Sampling, parameters, schema_of, turns
 
 __all__ = ("Requests", "made")
 

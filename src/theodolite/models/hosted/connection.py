@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from theodolite.core.errors import ConfigError
 from theodolite.core.reading import Cause
 from theodolite.core.text import printable
-from theodolite.models.transport import Fault, retry_after
+from theodolite.models.hosted.transport import Fault, retry_after
 
 __all__ = ("MAX_BODY", "Endpoint", "http_client", "no_address", "secrets_of")
 

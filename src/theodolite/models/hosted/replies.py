@@ -20,7 +20,7 @@ from theodolite.core.inquiry import Draw, Query, Reply, Usage
 from theodolite.core.model import Price
 from theodolite.core.reading import Cause
 from theodolite.core.text import printable
-from theodolite.models.wording import LETTERS
+from theodolite.models.hosted.wording import LETTERS
 
 __all__ = ("Alternative", "Answer", "Said", "call_of", "decoded", "drawn", "reply_to", "usage_of")
 

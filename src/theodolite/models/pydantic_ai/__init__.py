@@ -1,0 +1,5 @@
+"""Models of Pydantic AI."""
+
+from theodolite.models.pydantic_ai.model import PydanticAIModel
+
+__all__ = ("PydanticAIModel",)
