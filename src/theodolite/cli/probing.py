@@ -23,6 +23,7 @@ from theodolite.readers.detection import find_recordings
 from theodolite.reports.layout import Block, Heading, Paragraph, Span, Style, counted
 from theodolite.reports.pages import pages_of
 from theodolite.reports.probes import probe_blocks, probe_signals, used
+from theodolite.reports.timeline import thresholds
 from theodolite.reports.totals import Run, Totals
 from theodolite.runtime.estimate import Estimate
 from theodolite.runtime.replay import Sighting, replay
@@ -96,7 +97,8 @@ def _probe(request: Request, instrument: Instrument, held: Recordings) -> int:
     totals, monitor = Totals(), instrument.monitor
     run = Run(version=version("theodolite"))
     sightings: list[Sighting] = []
-    with reporting(request.form, request.output, pages_of(monitor.detectors)) as report:
+    lines = thresholds(monitor.fleet.bands, monitor.fleet.calibration)
+    with reporting(request.form, request.output, pages_of(monitor.detectors), lines) as report:
         with Prober(monitor.fleet.panel, reason="theodolite probe") as prober:
             for item in replay(_read(request, held), monitor, prober):
                 origin = held.origin(item.session)

@@ -36,7 +36,10 @@ _Paths = Annotated[
 _Form = Annotated[
     Form,
     typer.Option(
-        "--format", "-f", help="text for people, json for one document, jsonl for one session a line as they come."
+        "--format",
+        "-f",
+        help="text and html for people, json for one document, jsonl for one session a line as they come, junit for "
+        "test views, sarif for code scanning, png for a picture.",
     ),
 ]
 _Output = Annotated[

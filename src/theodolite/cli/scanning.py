@@ -32,6 +32,7 @@ from theodolite.readers.detection import find_recordings
 from theodolite.reports.layout import counted
 from theodolite.reports.pages import pages_of
 from theodolite.reports.text import tally, triage_lines
+from theodolite.reports.timeline import thresholds
 from theodolite.reports.totals import Report, Run, Totals
 from theodolite.reports.triage import Triage
 from theodolite.runtime.purse import Spent
@@ -81,7 +82,9 @@ def scan_recordings(request: Request) -> int:
         for caution in cautions(instrument, fail_on):
             say(f"warning: {caution}")
         held = Recordings(files, instrument.readers, reader=request.reader, kept=instrument.store)
-        with reporting(request.form, request.output, pages_of(instrument.monitor.detectors)) as report:
+        fleet = instrument.monitor.fleet
+        lines = thresholds(fleet.bands, fleet.calibration)
+        with reporting(request.form, request.output, pages_of(instrument.monitor.detectors), lines) as report:
             _Scan(request, instrument, held, totals, triage, baseline).write(report)
         if held.continued:
             say(_continued(held.continued, _store(request, instrument)))

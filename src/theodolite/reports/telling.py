@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from theodolite.core.policy import Action, Outcome
 from theodolite.core.reader import Unreadable
-from theodolite.core.reading import Evidence, Failure, Reading, Signal, Status
+from theodolite.core.reading import Evidence, Failure, Reading, Signal
 from theodolite.reports.escaping import inert
 from theodolite.reports.findings import Alarm, Finding, findings
 from theodolite.reports.layout import Block, Heading, Paragraph, Span, Style, Table
@@ -17,6 +17,7 @@ from theodolite.reports.pages import meaning_of
 from theodolite.reports.probes import probe_blocks, probe_signals
 from theodolite.reports.totals import NOWHERE, Origin
 from theodolite.reports.triage import Mark, Standing, left
+from theodolite.reports.wording import SURE
 from theodolite.runtime.replay import Sighting
 
 __all__ = ("place", "session_blocks", "where")
@@ -33,14 +34,6 @@ _TITLES = {
     Outcome.FAILED: Span("Failure in session ", Style.WARN),
     Outcome.NOT_ENOUGH_EVIDENCE: Span("Not enough evidence in session ", Style.WARN),
     Outcome.CLEAN: Span("Nothing found in session ", Style.GOOD),
-}
-
-_SURE = {
-    Status.EXACT: "certain: a published contract was broken",
-    Status.CALIBRATED: "the threshold was calibrated on sessions of this agent and model",
-    Status.REFERENCE: "the threshold is a reference, fitted on public sessions of other agents",
-    Status.UNCALIBRATED: "the threshold is an estimate that nobody has measured",
-    Status.STALE: "the threshold was calibrated for another version, agent or model",
 }
 
 
@@ -232,7 +225,7 @@ def _sure(signal: Signal) -> str:
     score = f"score {said.score:.2f}" if isinstance(said, Reading) else "no score"
     near = "; so near to the threshold that it may be chance" if signal.ambiguous else ""
     graded = f" ({inert(signal.calibration, NAME)})" if signal.calibration else ""
-    return f"{score}, {signal.level}, {signal.status}: {_SURE[signal.status]}{graded}{near}"
+    return f"{score}, {signal.level}, {signal.status}: {SURE[signal.status]}{graded}{near}"
 
 
 def _failures(sighting: Sighting) -> Iterator[Block]:

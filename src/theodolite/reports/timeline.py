@@ -21,7 +21,7 @@ __all__ = ("Column", "Lane", "Mark", "Point", "Timeline", "counting", "drawn", "
 # A chart of more columns or lanes is not read: neighboring events share a column, further codes are counted.
 COLUMNS, LANES = 160, 6
 # Scores that are written beside their alarms in one lane, and events that are named below: more would run together.
-LABELS, NAMED = 8, 10
+LABELS, NAMED = 8, 7
 # Characters of a code in a chart.
 NAME = 48
 # Sizes in pixels: a lane is its title and its plot, which is PLOT high and begins TOP below the lane's upper edge.
@@ -209,7 +209,7 @@ def _axis(shown: Timeline, top: int) -> Markup:
     columns = len(shown.columns)
     ticks = [_tick(column, _x(index, columns), top) for index, column in enumerate(shown.columns)]
     names = [
-        element("text", _events(shown.columns[index]), x=_x(index, columns), y=top + 32, text_anchor="middle")
+        element("text", shown.columns[index].first, x=_x(index, columns), y=top + 32, text_anchor="middle")
         for index in sorted(_named(shown))
     ]
     return element("g", ticks, names, class_="axis")
@@ -235,10 +235,6 @@ def _named(shown: Timeline) -> set[int]:
         if all(abs(index - other) * NAMED >= columns for other in named):
             named.add(index)
     return named if columns else set()
-
-
-def _events(column: Column) -> str:
-    return str(column.first) if column.first == column.last else f"{column.first}-{column.last}"
 
 
 def _x(column: int, columns: int) -> str:

@@ -96,6 +96,7 @@ class _Under:
         self._last = -1  # the seq of the event before, as it was recorded
 
     def take(self, event: AnyEvent) -> None:
+        turn = self.session.turn if event.turn < 0 else event.turn
         try:
             self._follow(event)
             if self.ended and isinstance(event, SessionEnded):
@@ -104,7 +105,7 @@ class _Under:
         except EventError as error:
             self.unreadable.append(Unreadable(file="", line=0, reason=str(error), session=self.session.id))
             return
-        self.steps.append(_step(event, decision.seq))
+        self.steps.append(_step(event, decision.seq, turn))
         if isinstance(event, ToolCallProposed):
             self.calls.append(CallRow(tool=self._shown(event.tool), decision=decision))
         self.ended = self.ended or isinstance(event, SessionEnded)
@@ -166,9 +167,9 @@ class _Under:
         return tuple([replace(step, tool=self._shown(step.tool)) for step in self.steps if step.seq in cited])
 
 
-def _step(event: AnyEvent, seq: int) -> Step:
+def _step(event: AnyEvent, seq: int, turn: int) -> Step:
     tool = event.tool if isinstance(event, ToolCallProposed | ToolResultObserved) else ""
-    return Step(seq=seq, turn=event.turn, event=type(event).__name__, source=event.source, tool=tool)
+    return Step(seq=seq, turn=turn, event=type(event).__name__, source=event.source, tool=tool)
 
 
 def elsewhere(session: str) -> Unreadable:

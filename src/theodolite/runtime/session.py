@@ -309,6 +309,11 @@ class Session:
         return fleet.purse.within(road, memory.spent)
 
     @property
+    def turn(self) -> int:
+        """The number of the turn that is under way, from 0."""
+        return self._memory.turn
+
+    @property
     def restricted(self) -> frozenset[str]:
         """The detectors whose restriction stands."""
         return self._memory.restricted

@@ -45,10 +45,11 @@ def figure(session: SessionReport, shown: Timeline, name: str) -> Markup | None:
     if shown.lanes:
         title = f"Drift timeline of session {inert(session.session_id, NAME)}"
         more = f" {counted(shown.more, 'more code')}: the JSON form has all." if shown.more else ""
+        shared = " Neighbors share a step." if any(step.first != step.last for step in shown.columns) else ""
         caption = "Scores from 0 to 1 by detector code, each step a call or another judged event, named by its number."
         chart = [
             drawn(shown, name=name, title=title),
-            element("figcaption", caption + more),
+            element("figcaption", caption + shared + more),
             element("ul", _legend(shown), class_="legend"),
         ]
     summary = element("summary", "The timeline as a table" if chart else "What was judged")
