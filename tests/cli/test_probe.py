@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import msgspec
 import pytest
 from typer.testing import Result
 
@@ -26,9 +27,7 @@ DECLINES: Mapping[str, object] = {
 
 def contexts(asked: Asked) -> list[str]:
     """Return the texts of a request, in order."""
-    messages = asked.body["messages"]
-    assert isinstance(messages, list)
-    return [json.dumps(message) for message in messages]
+    return list(map(json.dumps, msgspec.convert(asked.body["messages"], list[dict[str, object]])))
 
 
 def answers(asked: Asked) -> Scripted:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
@@ -55,42 +56,45 @@ class PanelSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             raise ValueError(f"a timeout of {self.timeout} s is none: give a number above 0")
 
 
-def _local(given: Mapping[str, object], model: str) -> Model:
-    from theodolite.models.local import LocalModel  # noqa: PLC0415 - each adapter loads an SDK of its own
-
-    return LocalModel(Path(model) if model else None, **given)  # type: ignore[arg-type]
+Make = Callable[..., Model]
 
 
-def _openai(given: Mapping[str, object], model: str) -> Model:
-    from theodolite.models.openai import OpenAIModel  # noqa: PLC0415 - as above
+# Each adapter loads an SDK of its own: only the one that is named is imported.
+def _local() -> Make:
+    from theodolite.models.local import LocalModel  # noqa: PLC0415 - as said
 
-    return OpenAIModel(model, **given)  # type: ignore[arg-type]
-
-
-def _responses(given: Mapping[str, object], model: str) -> Model:
-    return _openai({**given, "api": "responses"}, model)
+    return LocalModel
 
 
-def _anthropic(given: Mapping[str, object], model: str) -> Model:
-    from theodolite.models.anthropic import AnthropicModel  # noqa: PLC0415 - as above
+def _openai() -> Make:
+    from theodolite.models.openai import OpenAIModel  # noqa: PLC0415 - as said
 
-    return AnthropicModel(model, **given)  # type: ignore[arg-type]
-
-
-def _pydantic_ai(given: Mapping[str, object], model: str) -> Model:
-    from theodolite.models.pydantic_ai import PydanticAIModel  # noqa: PLC0415 - as above
-
-    return PydanticAIModel(model, **given)  # type: ignore[arg-type]
+    return OpenAIModel
 
 
-KINDS: Mapping[str, Callable[[Mapping[str, object], str], Model]] = {
+def _responses() -> Make:
+    return partial(_openai(), api="responses")
+
+
+def _anthropic() -> Make:
+    from theodolite.models.anthropic import AnthropicModel  # noqa: PLC0415 - as said
+
+    return AnthropicModel
+
+
+def _pydantic_ai() -> Make:
+    from theodolite.models.pydantic_ai import PydanticAIModel  # noqa: PLC0415 - as said
+
+    return PydanticAIModel
+
+
+KINDS: Mapping[str, Callable[[], Make]] = {
     "local": _local,
     "openai": _openai,
     "openai-responses": _responses,
     "anthropic": _anthropic,
     "pydantic-ai": _pydantic_ai,
 }
-
 
 # What a kind has no use for: an error, since who sets it expects something of it.
 _NOT_FOR: Mapping[str, frozenset[str]] = {
@@ -144,8 +148,10 @@ def open_model(name: str, settings: ModelSettings, folder: Path = Path()) -> Mod
     strange = given.keys() & _NOT_FOR.get(settings.kind, frozenset())
     if strange:
         raise ConfigError(f"models.{name}: a model of the kind {settings.kind} takes no {min(strange)}")
-    model = str(folder / settings.model) if local and settings.model else settings.model
-    return KINDS[settings.kind](given, model)
+    make = KINDS[settings.kind]()
+    if local:
+        return make(folder / settings.model if settings.model else None, **given)
+    return make(settings.model, **given)
 
 
 def players(panel: PanelSettings, models: Mapping[str, ModelSettings], folder: Path = Path()) -> dict[Role, Model]:
