@@ -56,39 +56,39 @@ class PanelSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             raise ValueError(f"a timeout of {self.timeout} s is none: give a number above 0")
 
 
-Make = Callable[..., Model]
+_Make = Callable[..., Model]
 
 
 # Each adapter loads an SDK of its own: only the one that is named is imported.
-def _local() -> Make:
+def _local() -> _Make:
     from theodolite.models.local import LocalModel  # noqa: PLC0415 - as said
 
     return LocalModel
 
 
-def _openai() -> Make:
+def _openai() -> _Make:
     from theodolite.models.openai import OpenAIModel  # noqa: PLC0415 - as said
 
     return OpenAIModel
 
 
-def _responses() -> Make:
+def _responses() -> _Make:
     return partial(_openai(), api="responses")
 
 
-def _anthropic() -> Make:
+def _anthropic() -> _Make:
     from theodolite.models.anthropic import AnthropicModel  # noqa: PLC0415 - as said
 
     return AnthropicModel
 
 
-def _pydantic_ai() -> Make:
+def _pydantic_ai() -> _Make:
     from theodolite.models.pydantic_ai import PydanticAIModel  # noqa: PLC0415 - as said
 
     return PydanticAIModel
 
 
-KINDS: Mapping[str, Callable[[], Make]] = {
+KINDS: Mapping[str, Callable[[], _Make]] = {
     "local": _local,
     "openai": _openai,
     "openai-responses": _responses,
