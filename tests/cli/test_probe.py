@@ -73,7 +73,7 @@ def test_both_answers_stand_side_by_side(
     assert ["policy_cited", "true", "true"] in rows
     told = " ".join(shown.stdout.split())
     assert "score 0.40, over its threshold, which is UNCALIBRATED" in told
-    assert "is not the session's own model" in told
+    assert "a model that the recording does not name: it says nothing about that agent" in told
     assert "2 calls, 30 tokens, cost 0.0001" in told
     assert len(provider.asked) == 2
 

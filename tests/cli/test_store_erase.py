@@ -68,11 +68,26 @@ def test_a_store_with_a_key_is_erased_with_it_alone(theodolite: Run, recordings:
     (home / "key").write_text("k" * 32, encoding="utf-8")
     (home / "theodolite.toml").write_text('[store]\npath = "keyed.db"\nkey_file = "key"\n', encoding="utf-8")
     theodolite("scan", recordings)
+    (home / "theodolite.toml").rename(home / "away.toml")
     asked = ("store", "erase", "keyed.db", "--session", "hijacked", "--reason", "r", "--yes")
     without, given = theodolite(*asked), theodolite(*asked, "--key-file", "key")
     assert (without.exit_code, given.exit_code) == (2, 0)
-    assert "sealed with another key" in without.stderr
+    assert "keyed.db is sealed with a key, and what erases must seal: give --key-file" in without.stderr
     assert theodolite("store", "verify", "keyed.db", "--key-file", "key").exit_code == 0
+
+
+def test_the_settings_that_name_a_store_give_its_key_too(theodolite: Run, recordings: Path, home: Path) -> None:
+    (home / "key").write_text("k" * 32, encoding="utf-8")
+    (home / "theodolite.toml").write_text('[store]\npath = "keyed.db"\nkey_file = "key"\n', encoding="utf-8")
+    theodolite("scan", recordings)
+    verified = theodolite("store", "verify", "keyed.db").stdout
+    assert verified == theodolite("store", "verify", "keyed.db", "--key-file", "key").stdout
+    erased = theodolite("store", "erase", "keyed.db", "--session", "hijacked", "--reason", "r", "--yes")
+    assert erased.exit_code == 0, erased.stderr
+    Path("other").mkdir()
+    (home / "keyed.db").rename("other/keyed.db")
+    elsewhere = theodolite("store", "erase", "other/keyed.db", "--session", "clean", "--reason", "r", "--yes")
+    assert elsewhere.exit_code == 2
 
 
 @pytest.mark.parametrize(

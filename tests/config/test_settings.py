@@ -111,10 +111,16 @@ def test_an_unknown_key_names_the_nearest_valid_one(tmp_path: Path, text: str, k
         ("calibration = 3", r"Expected `str`, got `int` - at `calibration`"),
         ("policy = 3", r"Expected `object`, got `int` - at `policy`"),
         ("[policy]\nhold = 1", r"Expected `bool`, got `int` - at `policy\.hold`"),
-        ("[policy]\ndefault = 'enforced'", r"Invalid enum value 'enforced' - at `policy\.default`"),
+        (
+            "[policy]\ndefault = 'enforced'",
+            r"Invalid enum value 'enforced' - at `policy\.default`; one of enforce, warn, observe",
+        ),
         ("[policy.modes]\nmargin = 'warm'", r"policy\.modes\.margin: Invalid enum value 'warm'"),
         ("[policy]\nmodes = 'warn'", r"Expected `object`, got `str` - at `policy\.modes`"),
-        ("[store]\nprofile = 'all'", r"Invalid enum value 'all' - at `store\.profile`"),
+        (
+            "[store]\nprofile = 'all'",
+            r"Invalid enum value 'all' - at `store\.profile`; one of standard, categorical, encrypted",
+        ),
         ("[tools]\nsend = 'wite'", r"tools\.send: Invalid enum value 'wite'"),
         ("[tools]\nsend = 3", r"tools\.send: Expected `str`, got `int`"),
         ("tools = []", r"Expected `object`, got `array` - at `tools`"),

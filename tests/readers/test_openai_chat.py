@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
 from collections.abc import Sequence
+from functools import partial
 from io import BytesIO
 
 import pytest
@@ -30,6 +30,7 @@ from theodolite.core.event import (
 from theodolite.core.reader import Recorded, Unreadable
 from theodolite.readers.conversations.pieces import Cut, pieces
 from theodolite.readers.openai_chat import OpenAIChat
+from theodolite.testing.checks.cost import growth
 
 USER = {"role": "user", "content": "Book a table."}
 DONE = {"role": "assistant", "content": "Done."}
@@ -569,13 +570,10 @@ class TestPieces:
         "flood", [b"[", b"{", b'"', b"\\", b'\\"', b'["\\', b",", b"[,", b"[]", b" ", b"\n", b"{}\n"]
     )
     def test_hostile_floods_take_linear_time(self, flood: bytes) -> None:
-        def seconds(size: int, start: bytes) -> float:
-            data = start + flood * (size // len(flood))
-            begin = time.perf_counter()
+        def read(data: bytes) -> None:
             for _ in pieces(BytesIO(data), 2**20):
                 pass
-            return time.perf_counter() - begin
 
         for start in (b"", b"[", b'["'):
-            small = min(seconds(2**13, start) for _ in range(3))
-            assert min(seconds(2**15, start) for _ in range(3)) < 16 * max(small, 1e-3)
+            found = growth(lambda size, start=start: partial(read, start + flood * (size // len(flood))), limit=3.0)
+            assert found.ratio <= 3.0

@@ -13,7 +13,7 @@ from msgspec import Struct
 from theodolite.cli.exits import NOTHING
 from theodolite.cli.moments import first_moment
 from theodolite.config.settings import age, read_settings
-from theodolite.config.wiring import read_key
+from theodolite.config.wiring import store_key
 from theodolite.core.errors import ConfigError
 from theodolite.core.store import Kind
 from theodolite.reports.escaping import inert
@@ -68,8 +68,12 @@ def expire_payloads(
 
 
 def _opened(request: Erasing) -> SQLiteStore:
-    key = read_key(request.key_file) if request.key_file is not None else None
-    return SQLiteStore(request.file, key=key, create=False)
+    key = store_key(request.file, request.key_file)
+    store = SQLiteStore(request.file, key=key, create=False)
+    if key is None and any(head.seal for head in store.heads()):
+        store.close()
+        raise ConfigError(f"{request.file} is sealed with a key, and what erases must seal: give --key-file")
+    return store
 
 
 def _payloads(store: SQLiteStore, session: str) -> int:

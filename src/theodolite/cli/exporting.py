@@ -20,7 +20,7 @@ from theodolite.cli.exits import FINDING, NOTHING, say
 from theodolite.cli.moments import first_moment, last_moment
 from theodolite.cli.newfile import new_file
 from theodolite.config.settings import read_settings
-from theodolite.config.wiring import read_key
+from theodolite.config.wiring import store_key
 from theodolite.core.errors import CalibrationError, ConfigError
 from theodolite.core.redaction import Profile
 from theodolite.core.store import ReadableStore, Record
@@ -52,7 +52,7 @@ class Export(Struct, frozen=True, kw_only=True):
 def export_records(request: Export) -> int:
     """Write what was asked for, and return the exit status. Raises ConfigError and StoreError."""
     _check(request)
-    key = read_key(request.key_file) if request.key_file is not None else None
+    key = store_key(request.file, request.key_file) if request.bundle or request.unseal else None
     with ReadOnlySQLiteStore(request.file) as evidence, evidence.still() as still:
         ends = {head.session: head.n + 1 for head in still.heads()}
         for session in request.sessions:
@@ -61,7 +61,11 @@ def export_records(request: Export) -> int:
         total = sum(ends[session] for session in request.sessions or ends)
         watch = partial(counting, what="records", total=total)
         if request.bundle is not None:
+            if key is None and any(head.seal for head in still.heads()):
+                say("warning: the store is sealed with a key, and the bundle is not: give --key-file to seal it too")
             return _bundle(request, request.bundle, still, key, watch)
+        if request.unseal and key is None:
+            raise ConfigError("--unseal needs --key-file: the key that sealed the payloads")
         payload = _opener(key) if request.unseal and key is not None else _kept
         with _output(request.output) as stream:
             stream.writelines(_line(record, payload(record)) for record in watch(_wanted(request, still)))
@@ -69,8 +73,6 @@ def export_records(request: Export) -> int:
 
 
 def _check(request: Export) -> None:
-    if request.unseal and request.key_file is None:
-        raise ConfigError("--unseal needs --key-file: the key that sealed the payloads")
     if request.key_file is not None and not (request.unseal or request.bundle):
         raise ConfigError("--key-file is for --bundle and for --unseal: give one of them, or leave it out")
     if request.bundle is None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from theodolite.cli.newfile import new_file
-from theodolite.config.wiring import read_key
+from theodolite.config.wiring import store_key
 from theodolite.core.errors import ConfigError, StoreError
 from theodolite.core.store import Head, Problem, Verification, verify
 from theodolite.reports.escaping import inert
@@ -28,7 +28,7 @@ def verified(file: Path, key_file: Path | None, heads: Path | None) -> tuple[str
 
     Raises ConfigError for a key or kept heads that cannot be read, and StoreError for a file that is not a store.
     """
-    key = read_key(key_file) if key_file is not None else None
+    key = store_key(file, key_file)
     kept = _read_heads(heads) if heads is not None else []
     with ReadOnlySQLiteStore(file) as evidence:
         try:

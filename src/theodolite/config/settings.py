@@ -7,6 +7,7 @@ import re
 import stat
 import tomllib
 from collections.abc import Mapping
+from enum import StrEnum
 from pathlib import Path
 from typing import get_type_hints
 
@@ -36,6 +37,8 @@ __all__ = (
 FILE = "theodolite.toml"
 PAGE = "The keys and values are on the page docs/reference/configuration.md."
 
+# Keys whose value is one of a few words.
+_WORDS: Mapping[str, type[StrEnum]] = {"profile": Profile, "default": Mode}
 # Tables whose keys the operator chooses, and what their values are.
 _OPEN_TABLES: tuple[tuple[str, type], ...] = (
     ("policy.modes", Mode),
@@ -178,9 +181,16 @@ def explained(message: str, keys: list[str], table: str = "") -> str:
     """Return msgspec's message about a table in the words of a TOML file, with the nearest of the valid keys."""
     unknown = re.search(r"unknown field `(.*?)`(?: - at `\$\.?(.*?)`)?$", message)
     if unknown is None:
-        return f"{message.replace('$.', table)}. {PAGE}"
+        return f"{message.replace('$.', table)}{_words(message)}. {PAGE}"
     key = ".".join(part for part in (unknown[2], unknown[1]) if part)
     return f"unknown key '{table}{key}'; {nearest(table + key, keys)}"
+
+
+def _words(message: str) -> str:
+    """Return the words that may stand where another one does."""
+    found = re.search(r"Invalid enum value '(.*?)'.*`\$?\.?([\w.]*)`", message)
+    kind = _WORDS.get(found[2].rpartition(".")[2]) if found else None
+    return f"; one of {', '.join(kind)}" if kind else ""
 
 
 def nearest(name: str, known: list[str]) -> str:

@@ -42,7 +42,7 @@ from theodolite.runtime.recorder import Recorder
 if TYPE_CHECKING:
     from theodolite.runtime.drive import Panel
 
-__all__ = ("Instrument", "load", "read_key", "wire")
+__all__ = ("Instrument", "load", "read_key", "store_key", "wire")
 
 # An HMAC-SHA256 key shorter than this is weaker than the hash: RFC 2104, section 3, asks for 32; 16 is the least that
 # NIST SP 800-107, section 5.3.4, lets stand.
@@ -179,6 +179,20 @@ def read_key(path: Path) -> bytes:
             "python -c 'import secrets; print(secrets.token_hex(32))'"
         )
     return key
+
+
+def store_key(file: Path, key_file: Path | None) -> bytes | None:
+    """Return the key of a store: of `key_file`, else of ./theodolite.toml where that names this store and a key.
+
+    Raises ConfigError for a key, or for settings, that cannot be read.
+    """
+    if key_file is not None:
+        return read_key(key_file)
+    settings = read_settings()
+    folder, kept = Path(settings.folder), settings.store
+    if kept.key_file and kept.path and (folder / kept.path).resolve() == file.resolve():
+        return read_key(folder / kept.key_file)
+    return None
 
 
 def _policy(settings: Settings, known: list[str]) -> Policy:

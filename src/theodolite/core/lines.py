@@ -13,6 +13,7 @@ from typing import BinaryIO, NamedTuple, TypeVar
 import msgspec
 
 from theodolite.core.errors import EventError
+from theodolite.core.faults import place_of
 from theodolite.core.reader import Unreadable
 
 __all__ = ("BOM", "MAX_RECORD", "Line", "content", "decode", "first_keys", "lines", "session_name", "utf8_fault")
@@ -27,13 +28,6 @@ _ESCAPE = re.compile(
     rb"|.)"
 )
 _TOKEN = re.compile(rb'"((?:[^"\\]++|\\.)*+)("?)|[{}\[\]:]', re.DOTALL)
-_FAULT = re.compile(
-    r"(?:Expected `[\w |]+`(?:, got `\w+`)?|Object missing required field `\w+`|JSON is malformed: .+|"
-    r"Input data was truncated|Invalid UTF-8 encoded string|Integer value out of range|Number out of range)"
-    r"(?: - at `(?:key in )?\$[\w.\[\]]*`)?\Z"
-)
-_PLACE = re.compile(r"\$[\w.\[\]]*(?=`\Z)")
-
 _T = TypeVar("_T")
 
 
@@ -104,22 +98,12 @@ def decode(decoder: msgspec.json.Decoder[_T], data: bytes | msgspec.Raw) -> _T:
 def _strict(decoder: msgspec.json.Decoder[_T], data: bytes | msgspec.Raw) -> _T:
     try:
         return decoder.decode(data)
-    except RecursionError:
-        raise EventError("nested too deeply to be read") from None
-    except msgspec.DecodeError as error:
-        raise EventError(_reason(error)) from None
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise EventError(place_of(error)) from None
 
 
 def _spell(escape: re.Match[bytes]) -> bytes:
     return escape[0] if escape[1] is None else rb"\\" + escape[1]
-
-
-def _reason(error: msgspec.DecodeError) -> str:
-    said = str(error)
-    if _FAULT.match(said):
-        return said.replace("`", "")
-    place = _PLACE.search(said)
-    return f"a value that is not allowed - at {place[0] if place else '$'}"
 
 
 def first_keys(head: bytes) -> frozenset[str]:

@@ -7,14 +7,13 @@ from collections.abc import Iterable, Iterator
 from theodolite.core.reading import Evidence, Failure, Reading, Signal
 from theodolite.reports.escaping import inert
 from theodolite.reports.layout import Block, Heading, Paragraph, Span, Style, Table, counted
+from theodolite.reports.limits import NAME, QUOTE
 from theodolite.runtime.purse import Spent
 from theodolite.runtime.replay import Sighting
 
 __all__ = ("DETECTOR", "probe_blocks", "probe_signals", "used")
 
 DETECTOR = "behavior"
-# The longest that a name and a quotation may be: a redacted quotation has at most 240 characters.
-NAME, QUOTE = 60, 240
 
 
 def probe_signals(sighting: Sighting) -> tuple[Signal, ...]:
@@ -55,7 +54,7 @@ def _answers(signal: Signal, said: Reading) -> Iterator[Block]:
     yield Paragraph((Span(score), Span("; one probe never acts and is no finding", Style.QUIET)))
     models = ", ".join(inert(model, NAME) for model in dict.fromkeys(said.models))
     if said.surrogate:
-        told = f"answered by {models}, which is not the session's own model: it says nothing about that agent"
+        told = f"answered by {models}, a model that the recording does not name: it says nothing about that agent"
         yield Paragraph((Span(told, Style.WARN),))
     else:
         yield Paragraph((Span(f"answered by {models}, a model of the session itself"),))
