@@ -144,3 +144,12 @@ def test_what_nobody_can_hear_changes_no_exit_status(recordings: Path) -> None:
 def _run(*arguments: str, stdout: IO[bytes] | int = subprocess.DEVNULL, stderr: IO[bytes] | int) -> Done:
     command = [sys.executable, "-m", "theodolite.cli", *arguments]
     return subprocess.run(command, stdout=stdout, stderr=stderr, text=True, timeout=60, check=False)
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+@pytest.mark.parametrize(("name", "exits"), [("clean", 0), ("hijacked", 1)])
+def test_closed_streams_change_no_exit_status(closed: str, name: str, exits: int, recordings: Path) -> None:
+    command = f"{sys.executable} -m theodolite.cli scan {recordings / name}.json {closed}"
+    done = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == exits, done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from theodolite.core.event import (
     AnyHostEvent,
     GoalStated,
@@ -86,3 +88,37 @@ def test_without_a_goal_or_arguments_it_says_that_it_is_blind() -> None:
         said = decisions(*events)[-1].signals[0].said
         assert isinstance(said, Failure)
         assert said.cause is Cause.NO_EVIDENCE
+
+
+@pytest.mark.parametrize(
+    "filling", ["a.\n" * 300, "The weather was fine and the bus was on time again today.\n" * 3_000]
+)
+def test_an_order_in_the_middle_of_a_text_that_is_too_long_is_never_passed_over_in_silence(filling: str) -> None:
+    hidden = ToolResultObserved(tool="read_message", text=f"{filling}{ORDER.text}\n{filling}", source=Source.TOOL)
+    *_, judged, again = decisions(GOAL, hidden, HIJACKED, HIJACKED)
+    reading, blind = (signal.said for signal in judged.signals)
+    assert isinstance(reading, Reading)
+    assert isinstance(blind, Failure)
+    assert blind.cause is Cause.NO_EVIDENCE
+    assert "sentences of untrusted text were too many to be compared" in blind.detail
+    assert [type(signal.said) for signal in again.signals] == [Reading]
+
+
+def test_text_of_an_ordinary_length_is_compared_whole() -> None:
+    short = ToolResultObserved(tool="read_message", text="It rained.\n" * 512, source=Source.TOOL)
+    assert all(isinstance(signal.said, Reading) for signal in decisions(GOAL, short, HIJACKED)[-1].signals)
+
+
+def test_what_a_long_session_has_forgotten_is_told_now_and_then() -> None:
+    events = [
+        ToolResultObserved(tool="read", text="".join(f"Line {n} of {m}.\n" for n in range(400)), source=Source.TOOL)
+        for m in range(30)
+    ]
+    told = [event for pair in events for event in (pair, HIJACKED)]
+    failures = [
+        signal.said.detail
+        for made in decisions(GOAL, *told)
+        for signal in made.signals
+        if isinstance(signal.said, Failure)
+    ]
+    assert 2 <= len(failures) <= 6

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
+import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -63,6 +66,9 @@ def main(
 
 def run() -> None:
     """Run the command line: the console entry point."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by who started this program
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - open as long as the program
     # Who retries says so in the report; the library's own lines would stand across a progress bar.
     logging.getLogger("stamina").addHandler(logging.NullHandler())
     with Boundary():

@@ -55,7 +55,8 @@ class Margin(Struct, frozen=True, kw_only=True, gc=False):
     """How much better untrusted text explains a call than the user's goal does.
 
     `score` is in [0, 1]: 0.5 means equally well, 1 means that only untrusted text does. `seq`, `start` and `end` give
-    the passage that explains it best, in characters of that event's text; `seq` is None where there is none.
+    the passage that explains it best, in characters of that event's text; `seq` is None where there is none. `lost`
+    counts the untrusted sentences so far that were not compared, since there were too many.
     """
 
     score: float
@@ -64,6 +65,7 @@ class Margin(Struct, frozen=True, kw_only=True, gc=False):
     seq: int | None = None
     start: int = 0
     end: int = 0
+    lost: int = 0
 
 
 class Call(Struct, frozen=True, kw_only=True, gc=False):

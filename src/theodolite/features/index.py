@@ -54,15 +54,17 @@ class _Generation(Struct, array_like=True):
 class WordIndex(Struct, kw_only=True):
     """The goal and the untrusted text of one session, by word.
 
-    State: saved and restored with the session; at most 1,536 sentences, 8,192 words of the goal (or its newest text
-    whole) and the calls not yet answered: 12 MB where every word is new. Cost: linear in new text, of which all beyond
-    131,072 characters is only copied.
+    `lost` counts the untrusted sentences that were left out or forgotten; of the middle of a text beyond 131,072
+    characters each 256 characters count as one. State: saved and restored with the session; at most 1,536 sentences,
+    8,192 words of the goal (or its newest text whole) and the calls not yet answered: 12 MB where every word is new.
+    Cost: linear in new text, of which all beyond 131,072 characters is only copied.
     """
 
     goal: dict[str, bool] = {}
     generations: list[_Generation] = []
     echoes: list[tuple[str, ...]] = []
     answered: bool = False
+    lost: int = 0
 
     def trust(self, text: str) -> None:
         """Take what the user asks for. A later text amends the goal; beyond 8,192 words the oldest are forgotten."""
@@ -80,6 +82,7 @@ class WordIndex(Struct, kw_only=True):
     def distrust(self, seq: int, text: str) -> None:
         """Index the untrusted text of event `seq`. What repeats the calls just made is left out: it is their echo."""
         self.answered = True
+        self.lost += _left_out(text)
         for start, end, words in _sentences(text):
             new = self._without_echo(words) if self.echoes else words
             if new:
@@ -102,7 +105,9 @@ class WordIndex(Struct, kw_only=True):
     def _add(self, sentence: Sentence, words: Iterable[str]) -> None:
         if not self.generations or len(self.generations[-1].sentences) >= _GENERATION:
             # The oldest generation goes as one: to forget costs nothing that grows with what is kept.
-            self.generations = [*self.generations[1 - _GENERATIONS :], _Generation()]
+            kept = self.generations[1 - _GENERATIONS :]
+            self.lost += sum(len(old.sentences) for old in self.generations) - sum(len(old.sentences) for old in kept)
+            self.generations = [*kept, _Generation()]
         newest = self.generations[-1]
         number = (len(newest.sentences),)
         newest.sentences.append(sentence)
@@ -159,9 +164,7 @@ def _sentences(text: str) -> Iterator[tuple[int, int, dict[str, bool]]]:
     """
     # Same lengths, so that offsets hold: a line break that a serializer escaped is one, a folded line is none.
     text = text.replace("\\\n", "  ").replace("\\n", " \n")
-    spans = list(_spans(text, 0, len(text) if len(text) <= 2 * _WINDOW else _WINDOW))
-    if len(text) > 2 * _WINDOW:
-        spans = spans[:_PER_TEXT] + list(_spans(text, len(text) - _WINDOW, len(text)))
+    spans = _ends(text)
     if len(spans) > 2 * _PER_TEXT:
         spans = spans[:_PER_TEXT] + spans[-_PER_TEXT:]
     folded = _fold(text)
@@ -169,6 +172,19 @@ def _sentences(text: str) -> Iterator[tuple[int, int, dict[str, bool]]]:
         words = dict.fromkeys(_WORD.findall(folded, start, end), True)
         if words:
             yield start, end, words
+
+
+def _ends(text: str) -> list[tuple[int, int]]:
+    """Return the spans of a text; of a long one those at its two ends."""
+    if len(text) <= 2 * _WINDOW:
+        return list(_spans(text, 0, len(text)))
+    return [*_spans(text, 0, _WINDOW)][:_PER_TEXT] + list(_spans(text, len(text) - _WINDOW, len(text)))
+
+
+def _left_out(text: str) -> int:
+    """Return how many sentences of a text are left out, about."""
+    middle = max(0, len(text) - 2 * _WINDOW)
+    return -(-middle // _SENTENCE) if middle else max(0, len(_ends(text)) - 2 * _PER_TEXT)
 
 
 def _fold(text: str) -> str:

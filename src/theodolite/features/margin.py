@@ -92,6 +92,7 @@ def explain(index: WordIndex, tool: str, values: Sequence[str], intent: Normaliz
         seq=best.seq if best else None,
         start=best.start if best else 0,
         end=best.end if best else 0,
+        lost=index.lost,
     )
 
 

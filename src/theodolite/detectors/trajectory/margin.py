@@ -21,7 +21,9 @@ _MAX_ARGUMENTS = 8
 
 
 class MarginState(Struct, kw_only=True):
-    """Nothing: what the margin needs is folded once for all detectors."""
+    """How many sentences were said to be left out; what the margin needs is folded once for all detectors."""
+
+    told: int = 0
 
 
 class MarginDetector:
@@ -30,9 +32,10 @@ class MarginDetector:
     State: none of its own; the margin is a fold of the session. Cost per call: one look-up. Says NO_EVIDENCE where no
     goal was stated or the channel did not show the arguments.
 
-    Limits: it compares words, so that an attacker who repeats the goal's words, or hides a value in another encoding,
-    passes; a user who asks the agent to do what a document says looks like a hijack. Its threshold was fitted on
-    recorded sessions of other agents: REFERENCE, which shows findings and never acts.
+    Says so, too, where sentences were left out: of a text over 512 of them the middle, and the oldest of a session over
+    1,024. Limits: it compares words, so that an attacker who repeats the goal's words, or hides a value in another
+    encoding, passes; a user who asks the agent to do what a document says looks like a hijack. Its threshold was fitted
+    on recorded sessions of other agents: REFERENCE, which shows findings and never acts.
     """
 
     name = "margin"
@@ -54,7 +57,6 @@ class MarginDetector:
 
     def update(self, state: MarginState, event: Event, window: Window) -> tuple[Reading | Failure, ...]:
         """Score a proposed call; say nothing about anything else."""
-        del state
         if not isinstance(event, ToolCallProposed):
             return ()
         if event.arguments is UNSET:
@@ -64,7 +66,12 @@ class MarginDetector:
         call = window.call
         if call is None or call.margin is None:
             return (self._blind("the margin was not folded"),)
-        return (self._reading(call, call.margin, window),)
+        reading = self._reading(call, call.margin, window)
+        # Told when it begins and when it has doubled: of a session that goes on for days, every call would say it.
+        if call.margin.lost <= 2 * state.told:
+            return (reading,)
+        state.told = call.margin.lost
+        return (reading, self._blind(f"{state.told:,} sentences of untrusted text were too many to be compared"))
 
     def _blind(self, detail: str) -> Failure:
         return Failure(detector=self.name, version=self.version, cause=Cause.NO_EVIDENCE, detail=detail)
