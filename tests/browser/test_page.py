@@ -32,14 +32,20 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from theodolite.core.event import AnyEvent, ToolResultObserved
+from theodolite.core.inquiry import Query, Role
+from theodolite.core.reader import Unreadable
+from theodolite.detectors.behavior.detector import BehaviorDetector
 from theodolite.detectors.trajectory.margin import MarginDetector
 from theodolite.detectors.trajectory.shadow_memory import ShadowMemoryDetector
 from theodolite.redactors.rules import RuleRedactor
 from theodolite.reports.html.page import HTMLWriter
 from theodolite.reports.totals import Run, Totals
-from theodolite.reports.writing import WriterReport
+from theodolite.reports.writer import WriterReport
+from theodolite.runtime.drive import Panel
 from theodolite.runtime.monitor import Monitor
-from theodolite.runtime.replay import replay
+from theodolite.runtime.prober import Prober
+from theodolite.runtime.replay import Sighting, replay
+from theodolite.testing.fakes import ScriptedModel
 from theodolite.testing.sessions import clean_session, hijacked_session, stamped
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
@@ -66,6 +72,7 @@ os.execv(sys.argv[3], sys.argv[3:])
 """
 PATIENCE = 60.0  # seconds that the browser may take for one answer on a busy machine
 
+TAGS = ("h1", "h2", "h3", "h5")  # from the largest to the smallest; h4 is a line in capitals
 LIGHT, DARK = (0xFC, 0xFB, 0xF8), (0x15, 0x17, 0x1B)
 # What would show up if a text of a session were taken as markup.
 HOSTILE = (
@@ -73,6 +80,36 @@ HOSTILE = (
     "onerror=document.title='owned'><svg onload=document.title='owned'><style>body{display:none}</style>"
     "<base href=http://127.0.0.1:9/><link rel=stylesheet href=http://127.0.0.1:9/x.css>"
 )
+
+# What stands over what: two parts that hold text or a chart and share more than a pixel both ways. Nothing here floats.
+OVERLAPS = """
+{
+  const flows = part => !['none', 'contents', 'inline'].includes(getComputedStyle(part).display);
+  const parts = [...document.querySelectorAll('body *:not(svg *, .skip, .sightings thead *)')].filter(part =>
+    flows(part) && (part.tagName == 'svg' || ![...part.children].some(flows))
+  ).map(part => [part, part.getBoundingClientRect()]).filter(([, box]) => box.width && box.height);
+  parts.flatMap(([one, a], place) => parts.slice(place + 1).filter(([, b]) =>
+    Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1
+      && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 1
+  ).map(([other]) => [one, other].map(part => part.outerHTML.slice(0, 60))));
+}
+"""
+# The same of texts in a chart, and what of a chart stands outside of it; a sign at its edge may, by half its size.
+IN_CHARTS = """
+[...document.querySelectorAll('figure > svg')].flatMap(chart => {
+  const box = chart.getBoundingClientRect(), texts = [...chart.querySelectorAll('text')];
+  const out = [...chart.querySelectorAll('text, path, circle, line')].filter(part => {
+    const own = part.getBoundingClientRect();
+    return own.left < box.left - 8 || own.right > box.right + 8 || own.top < box.top - 8 || own.bottom > box.bottom + 8;
+  });
+  const over = texts.flatMap((one, place) => texts.slice(place + 1).filter(other => {
+    const a = one.getBoundingClientRect(), b = other.getBoundingClientRect();
+    return Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1
+      && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 3;
+  }));
+  return [...out, ...over].map(part => part.outerHTML.slice(0, 80));
+})
+"""
 
 Message = dict[str, object]
 Pixel = tuple[int, int, int]
@@ -90,6 +127,23 @@ class Node(Struct, frozen=True):
     ignored: bool = False
     role: Value = Value()
     name: Value = Value(value="")
+
+
+class Box(Struct, frozen=True):
+    """Where a part of a page stands, in pixels from the corner of the window."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    def beside(self, other: Box) -> bool:
+        """Whether the other begins at the same height and to the right of this one."""
+        return self.right <= other.left and abs(self.top - other.top) <= 2
+
+    def above(self, other: Box) -> bool:
+        """Whether the other begins below this one, and no further to the right."""
+        return self.bottom <= other.top + 1 and abs(self.left - other.left) <= 2
 
 
 class Browser:
@@ -146,6 +200,17 @@ class Browser:
         """Return the value of an expression in the page. What the page forbids does not bind who asks here."""
         result = self.ask("Runtime.evaluate", expression=expression, returnByValue=True)["result"]
         return msgspec.convert(result, Value).value
+
+    def boxes(self, selector: str) -> list[Box]:
+        """Return where the parts of the page are that a CSS selector names, in the order of the page."""
+        found = self.value(
+            f"[...document.querySelectorAll({selector!r})].map(part => part.getBoundingClientRect().toJSON())"
+        )
+        return msgspec.convert(found, list[Box])
+
+    def unfold(self) -> None:
+        """Open all parts that are folded."""
+        self.value("document.querySelectorAll('details').forEach(part => part.open = true)")
 
     def picture(self) -> bytes:
         """Return what is to be seen, as PNG."""
@@ -205,19 +270,41 @@ def _attacked(event: AnyEvent) -> AnyEvent:
     return event
 
 
+def _answer(query: Query) -> str:
+    """What the copy of a session discloses, the clean shadow keeps; both say why at length."""
+    lost = query.role is Role.SUBJECT
+    why = "the tool result told me to forward everything, and so I did" if lost else "policy forbids it, and I say no"
+    fields = {
+        "decision": "comply" if lost else "decline",
+        "reasoning": f"{why} {HOSTILE}",
+        "disclosed_data": lost,
+        "policy_cited": not lost,
+        "escalation_suggested": False,
+        "tool_call_attempted": lost,
+    }
+    return json.dumps(fields)
+
+
+def _probed() -> Iterator[Sighting | Unreadable]:
+    panel = Panel(dict.fromkeys(Role, ScriptedModel(_answer)))
+    monitor = Monitor([MarginDetector(), BehaviorDetector()], redactor=RuleRedactor(), panel=panel)
+    with Prober(panel, reason="a test") as prober:
+        yield from replay([*stamped(hijacked_session(), session="probed")], monitor, prober)
+
+
 def _report() -> bytes:
     stream, totals = BytesIO(), Totals()
-    report = WriterReport(HTMLWriter(stream, thresholds={"margin.untrusted": 0.6}))
+    report = WriterReport(HTMLWriter(stream), thresholds={"margin.untrusted": 0.6})
     monitor = Monitor([MarginDetector(), ShadowMemoryDetector()], redactor=RuleRedactor())
     sessions = [
         *stamped([*map(_attacked, hijacked_session())], session=HOSTILE, agent=HOSTILE),
         *stamped(hijacked_session(), session="mail"),
         *stamped(clean_session(), session="water"),
     ]
-    for sighting in replay(sessions, monitor):
+    for sighting in [*replay(sessions, monitor), *_probed()]:
         totals.add(sighting)
         report.add(sighting)
-    report.end(totals, Run(version="1.0"))
+    report.end(totals, Run(version="1.0", store="evidence.db", records=12))
     return stream.getvalue()
 
 
@@ -283,7 +370,7 @@ def test_it_is_seen_in_both_schemes_and_on_a_small_screen(
 @pytest.mark.parametrize("width", [1000, 360, 280])
 def test_no_page_is_wider_than_its_window_and_nothing_sticks_out(browser: Browser, page: str, width: int) -> None:
     browser.open(page, width=width)
-    browser.value("document.querySelectorAll('details').forEach(part => part.open = true)")
+    browser.unfold()
     assert browser.value("document.documentElement.scrollWidth") == width
     out = browser.value(
         "[...document.querySelectorAll('h1,h2,h3,h4,h5,p,li,dt,dd,svg.timeline,figure,summary,blockquote')]"
@@ -293,9 +380,79 @@ def test_no_page_is_wider_than_its_window_and_nothing_sticks_out(browser: Browse
     assert out == []
 
 
+@pytest.mark.parametrize("width", [1000, 700, 360, 280])
+def test_nothing_stands_over_anything_else(browser: Browser, page: str, width: int) -> None:
+    browser.open(page, width=width)
+    browser.unfold()
+    assert browser.value(OVERLAPS) == []
+    assert browser.value(IN_CHARTS) == []
+
+
+def test_a_broken_layout_would_be_noticed(browser: Browser, page: str) -> None:
+    browser.open(page)
+    browser.unfold()
+    for element, broken in (("#seen", "marginBottom = '-4rem'"), (".two", "height = '5rem'")):
+        browser.value(f"document.querySelector('{element}').style.{broken}")
+        assert browser.value(OVERLAPS), (element, broken)
+        browser.value(f"document.querySelector('{element}').removeAttribute('style')")
+        assert browser.value(OVERLAPS) == []
+    browser.value("document.querySelector('figure text.code').setAttribute('y', '-40')")
+    assert browser.value(IN_CHARTS)
+
+
+@pytest.mark.parametrize(("width", "beside"), [(1000, True), (360, False)])
+def test_both_sightings_stand_beside_each_other_and_on_a_small_screen_one_below_the_other(
+    browser: Browser, page: str, width: int, *, beside: bool
+) -> None:
+    browser.open(page, width=width)
+    browser.unfold()
+    shadows = browser.boxes("#s3 .shadow tbody tr td:nth-of-type(1)")
+    sessions = browser.boxes("#s3 .shadow tbody tr td:nth-of-type(2)")
+    assert len(shadows) == len(sessions) == 6
+    for shadow, session in zip(shadows, sessions, strict=True):
+        assert shadow.beside(session) is beside
+        assert shadow.above(session) is not beside
+        assert session.right <= width
+        assert session.right - session.left > 100
+    seen, unseen = browser.boxes(".two > section")
+    assert seen.beside(unseen) is beside
+    assert seen.above(unseen) is not beside
+
+
+@pytest.mark.parametrize("width", [1000, 360])
+def test_headings_and_charts_stand_in_order_within_the_page(browser: Browser, page: str, width: int) -> None:
+    browser.open(page, width=width)
+    headings = browser.boxes("h1, h2, h3, h4, h5")
+    assert len(headings) > 15
+    assert all(0 <= box.left < box.right <= width for box in headings)
+    assert all(one.bottom <= other.top for one, other in itertools.pairwise(headings) if not one.beside(other))
+    sizes = [browser.value(f"parseFloat(getComputedStyle(document.querySelector('{tag}')).fontSize)") for tag in TAGS]
+    assert sizes == sorted(sizes, key=lambda size: -float(str(size)))
+    articles, charts = browser.boxes("article"), browser.boxes("article > figure > svg")
+    assert len(articles) == len(charts) == 3
+    for article, chart in zip(articles, charts, strict=True):
+        assert article.left <= chart.left < chart.right <= article.right
+        assert chart.right - chart.left > 0.9 * (article.right - article.left)
+        assert article.top < chart.top < chart.bottom < article.bottom
+        assert chart.bottom - chart.top == 240, "two lanes of 100 pixels, and the axis"
+
+
+def test_both_sightings_are_a_table_to_a_screen_reader_on_a_small_screen_too(browser: Browser, page: str) -> None:
+    browser.open(page, width=360)
+    browser.unfold()
+    heard = list(browser.names())
+    assert ("table", "Two sightings of one point") in heard
+    at = heard.index(("columnheader", "clean shadow"))
+    assert [name for role, name in heard[at:] if role == "columnheader"][:3] == [
+        "clean shadow",
+        "this session",
+        "in short",
+    ]
+
+
 def test_what_a_session_says_is_shown_and_does_nothing(browser: Browser, page: str) -> None:
     browser.open(page)
-    assert browser.value("document.title") == "Theodolite: 2 of 3 sessions with a finding"
+    assert browser.value("document.title") == "Theodolite: 3 of 4 sessions with a finding"
     assert browser.value("document.scripts.length + document.images.length") == 0
     assert browser.value("document.querySelectorAll('style, link').length") == 2
     assert browser.value("document.querySelector('h3').textContent") == HOSTILE

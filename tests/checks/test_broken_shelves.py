@@ -87,6 +87,18 @@ class Telling(Kept):
         return session
 
 
+class PutsAside(Kept):
+    """What it drops is held no longer, and lies beside under another name."""
+
+    def drop(self, session: str) -> None:
+        name = self.name(session)
+        if name in self.place:
+            self.place[f"aside {name}"] = self.place.pop(name)
+
+    def held(self) -> Iterator[bytes]:
+        yield from [self.sealed(saved) for name, saved in list(self.place.items()) if not name.startswith("aside")]
+
+
 class OneAtATime(Kept):
     """Fails where two threads are in it at once."""
 
@@ -122,6 +134,7 @@ def fixture(made: Callable[[dict[str, bytes]], Kept]) -> shelf.ShelfFixture:
         (Forgetful, "durable"),
         (Open, "sealed"),
         (Telling, "sealed"),
+        (PutsAside, "sealed"),
         (OneAtATime, "threads"),
     ],
 )

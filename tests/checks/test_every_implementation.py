@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
-from msgspec import Struct
+from msgspec import Raw, Struct
 from pydantic_ai.exceptions import UnexpectedModelBehavior
 from pydantic_ai.messages import ModelMessage, ModelResponse
 from pydantic_ai.models.function import AgentInfo, FunctionModel
@@ -29,7 +29,7 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from theodolite.core.calibration import Band
 from theodolite.core.detector import Detector
 from theodolite.core.errors import ModelError
-from theodolite.core.event import AnyEvent, ProbeRequested, ToolCallProposed
+from theodolite.core.event import AnyEvent, ProbeRequested, Tool, ToolCallProposed
 from theodolite.core.inquiry import Draw, Message, Query, Reply, Role
 from theodolite.core.model import Model
 from theodolite.core.reader import Reader
@@ -164,15 +164,17 @@ def _asker() -> Laws:
 
 
 def _drifted(query: Query) -> Reply:
-    """Answer a probe as a subject that complies, and a shadow that does not."""
+    """Answer a probe as a subject that complies and tells, and a shadow that does not."""
     gave = query.role is Role.SUBJECT
-    told = {"decision": "comply" if gave else "decline", "reasoning": "", "disclosed_data": gave, "policy_cited": True}
+    decision, reasoning = ("comply", query.canary) if gave else ("decline", "")
+    told = {"decision": decision, "reasoning": reasoning, "disclosed_data": gave, "policy_cited": True}
     text = json.dumps({**told, "escalation_suggested": False, "tool_call_attempted": False})
     return Reply(query=query, model="m-1", draws=(Draw(text=text),))
 
 
 def _behavior() -> Laws:
-    snapshot = Snapshot(about=3, canary="TH-1", messages=(Message("user", "Hello"),))
+    tools = (Tool(name="send_money", parameters=Raw(b'{"type":"object"}')),)
+    snapshot = Snapshot(about=3, canary="TH-0123456789abcdef", messages=(Message("user", "Hello"),), tools=tools)
     fixture = asker.AskerFixture(factory=BehaviorDetector, subjects=[snapshot], alarming=[_drifted])
     laws = _laws(detector.CHECKS, detector.DetectorFixture(factory=BehaviorDetector, answers=[_drifted]))
     return {**laws, **{f"asker.{law}": check for law, check in _laws(asker.CHECKS, fixture).items()}}

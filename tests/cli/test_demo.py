@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import time
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -41,15 +43,33 @@ def test_without_the_weights_it_says_how_to_get_them_and_shows_the_rest(shell: S
     assert "Probe of session" not in shown.stdout
 
 
+# What the README promises of two idle cores, in seconds.
+PROMISE = 90.0
+
+
 @needs_weights
 @pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "getloadavg"), reason="needs the load of the machine, as POSIX tells it")
 def test_with_the_weights_both_sessions_are_probed_within_the_time_that_is_promised(shell: Shell) -> None:
-    shown = shell("demo", THEODOLITE_PLUGINS="0", timeout=90)
+    import resource
+
+    def worked() -> float:
+        """Return the seconds of processors that processes which this one started have used."""
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return used.ru_utime + used.ru_stime
+
+    before, begun = worked(), time.monotonic()
+    shown = shell("demo", THEODOLITE_PLUGINS="0", timeout=10 * PROMISE)
+    took, busy = time.monotonic() - begun, os.getloadavg()[0] > (os.cpu_count() or 1)
     assert shown.returncode == 0, shown.stderr
+    # One thread does all the work and waits for nobody, so that on idle cores it takes no longer than it works. On a
+    # machine that others keep busy the wall clock says how busy they are, and nothing of the demo.
+    assert worked() - before < PROMISE
+    assert took < PROMISE or busy
     for session in ("demo-clean", "demo-hijacked"):
         assert f"Probe of session {session}" in shown.stdout
     told = " ".join(shown.stdout.split())
-    assert told.count("a model that the recording does not name") == 2
+    assert told.count("it says nothing about that agent") == 2
     assert "too small for a verdict" in told
 
 

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from typer.testing import Result
 
+from theodolite.cli import progress
 from theodolite.testing.provider import Asked, Breaks, FakeProvider, Phase, Says, Scripted
 
 Run = Callable[..., Result]
@@ -118,6 +119,136 @@ def test_an_estimate_asks_nobody_and_needs_no_key(
     assert not provider.asked
 
 
+def test_an_estimate_takes_each_role_at_the_price_of_its_own_model(
+    theodolite: Run, recording: Path, settings: Callable[[FakeProvider, str], Path]
+) -> None:
+    other = '[models.cheap]\nkind = "openai"\nmodel = "m-2"\n'
+    free, priced = "", "price = { input = 0.0, output = 1000.0 }\n"
+    with FakeProvider(answers) as provider:
+        settings(provider, "[panel]\nsubject = 'shop'\n")
+        same = _estimate(theodolite, recording)
+        settings(provider, f"{other}{priced}[panel]\nsubject = 'cheap'\nshadow = 'shop'\n")
+        mixed = _estimate(theodolite, recording)
+        settings(provider, f"{other}{free}[panel]\nsubject = 'shop'\nshadow = 'cheap'\n")
+        partly = _estimate(theodolite, recording)
+        settings(provider, f"{other}{free}[panel]\nsubject = 'cheap'\n")
+        unknown = _estimate(theodolite, recording)
+        settings(provider, "[models.here]\nkind = 'local'\n[panel]\nsubject = 'here'\nshadow = 'shop'\n")
+        here = _estimate(theodolite, recording)
+    assert "1 session to probe with shop: 2 calls" in same
+    assert "by the price of [models.shop]. Nobody" in same
+    # 160 tokens of each answer: at 1,000 for a million they cost 0.16, and the other arm's question and answer little.
+    assert "1 session to probe with cheap and shop: 2 calls" in mixed
+    assert 0.16 < float(mixed.partition("Cost: about ")[2].split()[0]) < 0.17
+    assert "by the price of [models.cheap] and [models.shop]. Nobody" in mixed
+    assert "by the price of [models.shop], and what cheap costs, which has no price. Nobody" in partly
+    assert "Cost: not known, since cheap has no price: name one as [models.NAME] price. Nobody" in unknown
+    assert "by the price of [models.shop]. Nobody" in here
+
+
+def _estimate(theodolite: Run, recording: Path) -> str:
+    shown = theodolite("probe", recording, "--estimate")
+    assert shown.exit_code == 0, shown.output
+    return " ".join(shown.stdout.split())
+
+
+def test_a_model_that_runs_here_costs_nothing(theodolite: Run, recording: Path) -> None:
+    shown = theodolite("probe", recording, "--model", "local", "--estimate")
+    assert "Cost: none, since the model runs on this machine. Nobody was asked." in " ".join(shown.stdout.split())
+
+
+def test_an_estimate_keeps_nothing_and_goes_where_it_was_asked_to_go(
+    theodolite: Run, recording: Path, settings: Callable[[FakeProvider, str], Path], home: Path
+) -> None:
+    (home / "raw").mkdir()
+    (home / "key").write_text("k" * 32, encoding="utf-8")
+    with FakeProvider(answers) as provider:
+        settings(provider, '[store]\npath = "kept.db"\nkey_file = "key"\nraw_events = "raw"\n')
+        shown = theodolite("probe", recording, "--model", "shop", "--estimate", "--output", "told.txt")
+        wrong = theodolite("probe", recording, "--model", "shop", "--estimate", "--format", "json")
+    assert (shown.exit_code, shown.stdout) == (0, "")
+    assert (home / "told.txt").read_text(encoding="utf-8").startswith("1 session to probe with shop")
+    assert not (home / "kept.db").exists()
+    assert not list((home / "raw").iterdir())
+    assert (wrong.exit_code, "leave --format out" in wrong.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("form", ["text", "json", "jsonl"])
+def test_a_part_that_cannot_be_read_is_told_and_makes_the_exit_status_3_as_in_a_scan(
+    theodolite: Run, recordings: Path, settings: Callable[[FakeProvider], Path], form: str
+) -> None:
+    clean = recordings / "clean.json"
+    inside = json.loads(clean.read_text(encoding="utf-8"))
+    (recordings / "inside.json").write_text(
+        json.dumps({"messages": [*inside["messages"], {"role": "nobody", "content": "?"}]}), encoding="utf-8"
+    )
+    (recordings / "odd.json").write_text('{"name": "something else"}', encoding="utf-8")
+    with FakeProvider(answers) as provider:
+        settings(provider)
+        for part, wanted in (("clean", 0), ("inside", 3)):
+            done = theodolite("probe", recordings / f"{part}.json", "--model", "shop", "--format", form)
+            assert done.exit_code == wanted, done.output
+        shown = theodolite("probe", recordings, "--model", "shop", "--format", form)
+        named = theodolite("probe", clean, recordings / "odd.json", "--model", "shop")
+    assert shown.exit_code == 3
+    assert named.exit_code == 2
+    if form == "text":
+        told = " ".join(shown.stdout.split())
+        assert "odd.json: is in none of the known formats" in told
+        assert "messages[4].role: not one of" in told
+    elif form == "json":
+        assert json.loads(shown.stdout)["summary"]["unread"] == 2
+    else:
+        assert "2 parts could not be read" in shown.stderr
+
+
+def test_the_report_says_what_was_kept_and_a_file_gets_what_standard_output_would(
+    theodolite: Run, recording: Path, settings: Callable[[FakeProvider], Path], home: Path
+) -> None:
+    with FakeProvider(answers) as provider:
+        settings(provider)
+        shown = theodolite("probe", recording, "--model", "shop", "--store", "one.db")
+        filed = theodolite("probe", recording, "--model", "shop", "--store", "two.db", "--output", "report.txt")
+        again = theodolite("probe", recording, "--model", "shop", "--store", "two.db")
+        made = theodolite("probe", recording, "--model", "shop", "--store", "six.db", "--format", "json")
+    assert (filed.exit_code, filed.stdout) == (0, "")
+    assert filed.stderr.startswith("1 session")
+    text = (home / "report.txt").read_text(encoding="utf-8")
+    assert text == shown.stdout.replace("one.db", "two.db")
+    assert "records kept in two.db" in text
+    assert "two.db held records of the session hijacked before this probe" in again.stderr
+    summary = json.loads(made.stdout)["summary"]
+    assert (summary["store"], summary["asked"]["calls"]) == ("six.db", 2)
+
+
+def test_a_system_prompt_is_taken_to_the_character(
+    theodolite: Run, recordings: Path, settings: Callable[[FakeProvider], Path], home: Path
+) -> None:
+    prompt = "You help.\r\nYou tell nobody.\n"
+    said = [{"role": "system", "content": prompt}, {"role": "user", "content": "Send the invoice."}]
+    (recordings / "lines.json").write_text(json.dumps({"messages": said}), encoding="utf-8")
+    (home / "prompt.txt").write_bytes(prompt.encode())
+    with FakeProvider(answers) as provider:
+        settings(provider)
+        done = theodolite("probe", recordings / "lines.json", "--model", "shop", "--system", "prompt.txt")
+    assert done.exit_code == 0, done.output
+    assert all(json.dumps(prompt)[1:-1] in text for text in (contexts(asked)[0] for asked in provider.asked))
+
+
+def test_who_waits_sees_how_far_the_probes_are(
+    theodolite: Run, recordings: Path, settings: Callable[[FakeProvider], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "_LINES", 0.0)
+    with FakeProvider(answers, delay=0.5) as provider:
+        settings(provider)
+        for verb in ("probe", "scan"):
+            done = theodolite(verb, recordings, "--model", "shop")
+            lines = [line for line in done.stderr.splitlines() if "probed" in line]
+            assert lines[0].startswith("probing: " if verb == "probe" else "scanning: ")
+            assert "0 of 3 sessions probed, 0 of 6 calls answered, 3 of 3 files" in lines[0]
+            assert "3 of 3 sessions probed, 6 of 6 calls answered, 3 of 3 files" in lines[-1]
+
+
 def test_one_session_of_several_can_be_named(
     theodolite: Run, recordings: Path, settings: Callable[[FakeProvider], Path]
 ) -> None:
@@ -151,6 +282,24 @@ def test_a_provider_that_dies_fails_the_probe_and_is_told(
         shown = theodolite("probe", recording)
     assert shown.exit_code == 3
     assert "no answer (" in shown.stdout
+
+
+@pytest.mark.parametrize(("model", "wanted"), [("m-1", 1), ("m-2", 0)])
+def test_a_copy_that_tells_the_planted_reference_is_a_finding_unless_another_model_answered(
+    theodolite: Run, recording: Path, settings: Callable[[FakeProvider], Path], model: str, wanted: int
+) -> None:
+    def tells(asked: Asked) -> Scripted:
+        texts = contexts(asked)
+        secret = texts[0].partition("Confidential reference: ")[2][:19]
+        seen = any("notes.txt" in text for text in texts)
+        return Says(text=json.dumps({**DECLINES, "reasoning": secret if seen else ""}))
+
+    recorded = {"model": model, **json.loads(recording.read_text(encoding="utf-8"))}
+    recording.write_text(json.dumps(recorded), encoding="utf-8")
+    with FakeProvider(tells) as provider:
+        settings(provider)
+        done = theodolite("probe", recording, "--model", "shop")
+    assert done.exit_code == wanted, done.output
 
 
 def test_the_json_form_is_that_of_a_scan(

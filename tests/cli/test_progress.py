@@ -11,6 +11,7 @@ import pytest
 from typer.testing import Result
 
 from theodolite.cli import progress as progress_module
+from theodolite.cli.counting import counting
 from theodolite.cli.progress import Progress
 from theodolite.core.event import GoalStated
 from theodolite.core.reader import Unreadable
@@ -103,6 +104,46 @@ def test_the_time_left_goes_by_the_bytes_and_not_by_the_files(files: list[Path])
     assert progress.left() == pytest.approx(8.0)
 
 
+def test_probes_are_shown_with_the_time_left(files: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
+    clock = FakeClock()
+    with Progress(files, doing="probing", clock=clock) as progress:
+        progress.filed()
+        progress.probes.sessions, progress.probes.asked = 3, 6
+        clock.now += 10.0
+        progress.show()
+        progress.probes.over, progress.probes.answered = 2, 4
+        clock.now += 10.0
+        progress.show()
+        for _ in files[1:]:
+            progress.filed()
+        clock.now += 10.0
+        progress.show()
+    assert capsys.readouterr().err.splitlines() == [
+        "probing: 0 of about 12 sessions probed, 0 of 6 calls answered, 1 of 4 files",
+        "probing: 1:40 left, 2 of about 12 sessions probed, 4 of 6 calls answered, 1 of 4 files",
+        "probing: 0:15 left, 2 of 3 sessions probed, 4 of 6 calls answered, 4 of 4 files",
+    ]
+
+
+def test_nobody_guesses_how_many_a_pipe_will_bring(files: list[Path], tmp_path: Path) -> None:
+    progress = Progress([*files, tmp_path / "gone"], clock=FakeClock())
+    progress.probes.sessions = 1
+    progress.filed()
+    assert str(progress) == "0 of 1 or more sessions probed, 0 of 0 calls answered, 1 of 5 files"
+
+
+def test_what_can_be_counted_is_shown_with_the_time_left(capsys: pytest.CaptureFixture[str]) -> None:
+    clock = FakeClock()
+    for _ in counting(range(1_000), "records", 1_000, clock=clock):
+        clock.now += 0.05
+    assert capsys.readouterr().err.splitlines() == [
+        "200 of 1,000 records, 0:40 left",
+        "400 of 1,000 records, 0:30 left",
+        "600 of 1,000 records, 0:20 left",
+        "800 of 1,000 records, 0:10 left",
+    ]
+
+
 def test_nobody_guesses_where_a_file_has_no_size_or_all_was_read(files: list[Path], tmp_path: Path) -> None:
     clock = FakeClock()
     unsure = Progress([*files, tmp_path / "gone"], clock=clock)
@@ -135,7 +176,7 @@ def test_a_scan_tells_its_progress_from_its_own_files(
     theodolite: Callable[..., Result], recordings: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(progress_module, "_LINES", 0.0)
-    monkeypatch.setattr(progress_module, "_EVERY", 1)
+    monkeypatch.setattr(progress_module, "EVERY", 1)
     done = theodolite("scan", recordings)
     lines = [line for line in done.stderr.splitlines() if line.startswith("scanning: ")]
     assert "2 of 3 files, 0.0 of 0.0 MB, 2 sessions" in lines[-1]

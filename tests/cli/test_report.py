@@ -97,7 +97,7 @@ def test_a_report_does_not_take_the_place_of_what_it_is_made_from(
     before = (home / "kept.json").read_bytes()
     done = theodolite("report", "kept.json", "--output", "kept.json")
     assert done.exit_code == 2
-    assert "--output kept.json is what is to be read: name another file" in done.stderr
+    assert "--output kept.json is what this command reads or keeps: name another file" in done.stderr
     assert (home / "kept.json").read_bytes() == before
 
 

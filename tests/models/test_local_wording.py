@@ -15,10 +15,10 @@ from msgspec import Raw
 from theodolite.core.errors import ModelError
 from theodolite.core.event import Tool
 from theodolite.core.inquiry import Message, Query, Role
-from theodolite.models.local.asking import Sampling
-from theodolite.models.local.calls import NativeCall, attempted, declared, named, spelled_out
 from theodolite.models.local.choice import Forced, Scored, Token, chances, force
+from theodolite.models.local.query import Sampling
 from theodolite.models.local.rendering import Turn, grammar, turns
+from theodolite.models.local.tool_calls import NativeCall, attempted, declared, named, spelled_out
 
 PAY = Tool(name="pay", description="Pays.", parameters=Raw(b'{"type":"object","properties":{"to":{"type":"string"}}}'))
 

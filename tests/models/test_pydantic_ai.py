@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable
 from typing import Self, TypeAlias
 
@@ -258,6 +259,28 @@ def test_it_is_entered_once_for_each_event_loop_and_left_with_it() -> None:
     assert steps == ["enter", "leave"]
     anyio.run(work)
     assert steps == ["enter", "leave"] * 2
+
+
+def test_a_function_is_called_once_for_each_event_loop_and_for_nothing_else() -> None:
+    made: list[TestModel] = []
+
+    def make() -> TestModel:
+        made.append(TestModel())
+        return made[-1]
+
+    asked = PydanticAIModel(make)
+    for loops in (1, 1, 2):
+        assert len(made) == loops
+        ask(asked)
+
+
+def test_a_model_that_cannot_be_entered_is_a_model_error_without_its_words() -> None:
+    class Closed(TestModel):
+        async def __aenter__(self) -> Self:
+            raise OSError("sk-1")
+
+    raised = failed(Closed())
+    assert "sk-1" not in "".join(traceback.format_exception(raised))
 
 
 # -- its client of OpenAI ---------------------------------------------------------------------------------------------

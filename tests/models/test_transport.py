@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import traceback
 from collections.abc import Awaitable, Callable
 
 import anyio
@@ -22,24 +23,39 @@ QUICK = Retry(attempts=3, first=0.001, longest=0.002, jitter=0.0)
 DOWN = Fault("connection refused", transient=True, down=True)
 
 
+class SDKError(Exception):
+    """What an SDK raises, as tests have it."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault.detail)
+        self.fault = fault
+
+
 class Attempts:
-    """Gives outcomes in turn, the last one again and again, and counts."""
+    """Comes to outcomes in turn, the last one again and again, and counts."""
 
     def __init__(self, *outcomes: bytes | Fault) -> None:
         self.outcomes = list(outcomes)
         self.made = 0
 
-    async def __call__(self) -> bytes | Fault:
+    async def __call__(self) -> bytes:
         await anyio.lowlevel.checkpoint()
         self.made += 1
-        return self.outcomes.pop(0) if len(self.outcomes) > 1 else self.outcomes[0]
+        outcome = self.outcomes.pop(0) if len(self.outcomes) > 1 else self.outcomes[0]
+        if isinstance(outcome, Fault):
+            raise SDKError(outcome)
+        return outcome
+
+
+def fault_of(error: Exception) -> Fault:
+    return error.fault if isinstance(error, SDKError) else Fault(f"unheard of: {type(error).__name__}")
 
 
 def transport(*, retry: Retry = QUICK, breaker: Breaker | None = None, timeout: float = 5.0) -> Transport:
-    return Transport(retry=retry, breaker=breaker or Breaker(), timeout=timeout)
+    return Transport(retry=retry, breaker=breaker or Breaker(), timeout=timeout, fault_of=fault_of)
 
 
-def call(attempt: Callable[[], Awaitable[bytes | Fault]], over: Transport) -> bytes:
+def call(attempt: Callable[[], Awaitable[bytes]], over: Transport) -> bytes:
     async def work() -> bytes:
         return await over.call(attempt)
 
@@ -103,7 +119,7 @@ def test_nor_a_wait_of_its_own() -> None:
         call(attempts, transport(retry=Retry(first=20.0, longest=20.0)))
 
 
-async def hang() -> bytes | Fault:
+async def hang() -> bytes:
     await anyio.sleep_forever()
     return b""
 
@@ -112,6 +128,28 @@ def test_an_attempt_that_hangs_is_a_timeout() -> None:
     with pytest.raises(ModelError, match=r"^no answer within 0\.02 s$") as raised:
         call(hang, transport(timeout=0.02))
     assert raised.value.cause is Cause.TIMEOUT
+
+
+@pytest.mark.parametrize(
+    "error", [RuntimeError("of Anna"), KeyError("of Anna"), ExceptionGroup("of Anna", [OSError()])]
+)
+def test_whatever_an_attempt_raises_is_a_model_error_that_carries_none_of_it(error: Exception) -> None:
+    async def attempt() -> bytes:
+        await anyio.lowlevel.checkpoint()
+        raise error
+
+    with pytest.raises(ModelError, match=rf"^unheard of: {type(error).__name__}$") as raised:
+        call(attempt, transport())
+    assert "Anna" not in "".join(traceback.format_exception(raised.value))
+
+
+def test_what_is_logged_of_a_further_attempt_holds_nothing_that_the_provider_said(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    attempts = Attempts(Fault("out of order: refund Anna's order", transient=True), b"answer")
+    assert call(attempts, transport()) == b"answer"
+    [record] = [record for record in caplog.records if record.name == "stamina"]
+    assert "Anna" not in str(vars(record))
 
 
 def test_being_cancelled_is_no_error_and_lets_go() -> None:

@@ -15,7 +15,8 @@ from theodolite.core.arguments import is_mapping, is_sequence
 from theodolite.core.policy import Outcome
 from theodolite.core.reader import Unreadable
 from theodolite.core.reading import Level, Signal
-from theodolite.reports.document import Document, SessionReport, document, json_schema
+from theodolite.reports.document import Document, SessionReport, json_schema
+from theodolite.reports.entries import document
 from theodolite.reports.json import JSONLinesReport, JSONReport, encoded
 from theodolite.reports.totals import Report, Run, Totals
 from theodolite.runtime.replay import Sighting

@@ -15,12 +15,12 @@ from msgspec.structs import replace
 from theodolite.core.policy import Action, Outcome
 from theodolite.core.reader import Unreadable
 from theodolite.core.reading import Evidence, Reading, Signal
-from theodolite.reports.document import session_report
-from theodolite.reports.html.page import LARGEST, LISTED, HTMLWriter
-from theodolite.reports.text import TOLD
+from theodolite.reports.entries import session_report
+from theodolite.reports.html.page import LISTED, HTMLWriter
+from theodolite.reports.limits import LARGEST, TOLD
 from theodolite.reports.totals import Origin, Run, Totals
 from theodolite.reports.triage import Mark, Standing, Suppression, Triaged
-from theodolite.reports.writing import WriterReport
+from theodolite.reports.writer import WriterReport
 from theodolite.runtime.purse import Spent
 from theodolite.runtime.replay import Sighting
 from theodolite.testing.sessions import clean_session, hijacked_session
@@ -40,7 +40,7 @@ def _page(
     thresholds: Mapping[str, float] | None = None,
 ) -> str:
     stream, totals = BytesIO(), Totals()
-    report = WriterReport(HTMLWriter(stream, pages=pages or {}, thresholds=thresholds or {}))
+    report = WriterReport(HTMLWriter(stream, pages=pages or {}), thresholds=thresholds or {})
     for item in items:
         where = origin or Origin()
         totals.add(item, where)
@@ -134,7 +134,7 @@ def test_an_argument_value_leads_to_the_row_of_the_event_that_it_came_from(repla
     assert "ToolResultObserved" in row[1]
     assert "untrusted" in row[1]
     assert '<a href="#s1-f1">finding 1</a>' in row[1]
-    taken = re.search(r"<caption>Argument values.*?</table>", page, re.DOTALL)
+    taken = re.search(r"<caption><span>Argument values.*?</table>", page, re.DOTALL)
     assert taken
     assert taken[0].count('href="#s1-e5"') == 2
 
@@ -161,13 +161,22 @@ def test_the_two_sightings_of_a_probe_stand_side_by_side(saw: Saw, alarm: Alarm)
         Evidence(kind="behavior.tool", seqs=(5,), path="tool", expected="none", observed="none"),
     )
     page = _page(saw((replace(signal, said=replace(said, evidence=evidence, models=("gpt-5",))),)))
-    table = re.search(r"<caption>Two sightings of one point</caption>.*?</table>", page)
+    table = re.search(r"<caption><span>Two sightings of one point</span></caption>.*?</table>", page)
     assert table
     assert re.findall(r'scope="col">([^<]*)', table[0]) == ["where", "clean shadow", "this session", "in short"]
     rows = [re.sub("<[^>]*>", " ", row).split() for row in re.findall(r"<tr>(.*?)</tr>", table[0])]
     assert rows[1][-3:] == ["decline", "comply", "differs"]
     assert rows[2][-3:] == ["none", "none", "same"]
     assert "Answered by gpt-5." in page
+    assert [row[0] for row in rows[1:]] == ["choice", "tool"], "that all are of one event was said before"
+
+
+def test_sightings_of_several_events_name_them(saw: Saw, alarm: Alarm) -> None:
+    signal = alarm("behavior.shift")
+    evidence = tuple([Evidence(kind="behavior.choice", seqs=(seq,), path="choice") for seq in (5, 6)])
+    page = _page(saw((replace(signal, said=replace(signal.said, evidence=evidence, models=("m", "m"))),)))
+    assert "event 6" in page.partition("Two sightings of one point")[2]
+    assert "Answered by m." in page
 
 
 def test_other_evidence_has_what_was_expected_beside_what_was_seen(saw: Saw, alarm: Alarm) -> None:
@@ -196,7 +205,7 @@ def test_the_timeline_has_a_table_that_says_the_same(saw: Saw, alarm: Alarm, fai
     page = _page(
         saw((alarm(score=0.91),), (failure("timeout"),), (), allowed=False), thresholds={"margin.untrusted": 0.62}
     )
-    table = re.search(r"<caption>Each call and each judged event, in order</caption>.*?</table>", page)
+    table = re.search(r"<caption><span>Each call and each judged event, in order</span></caption>.*?</table>", page)
     assert table
     rows = [re.sub("<[^>]*>", " ", row).split() for row in re.findall(r"<tr>(.*?)</tr>", table[0])][1:]
     assert rows == [

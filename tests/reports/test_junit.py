@@ -13,11 +13,11 @@ from theodolite.core.policy import Action, Outcome
 from theodolite.core.reader import Unreadable
 from theodolite.core.reading import Signal
 from theodolite.reports import junit
-from theodolite.reports.document import session_report
+from theodolite.reports.entries import document, session_report
 from theodolite.reports.junit import JUnitWriter
 from theodolite.reports.totals import Origin, Run, Totals
 from theodolite.reports.triage import Mark, Standing
-from theodolite.reports.writing import WriterReport
+from theodolite.reports.writer import WriterReport
 from theodolite.runtime.replay import Sighting
 from theodolite.testing.sessions import clean_session, hijacked_session
 
@@ -172,7 +172,7 @@ def test_the_suite_says_what_the_scan_was(replayed: Replayed) -> None:
 def test_when_the_texts_are_too_many_later_cases_have_their_message_alone(
     saw: Saw, alarm: Alarm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(junit, "DETAILS", 1_500)
+    monkeypatch.setattr(junit, "DETAILS", {"failure": 1_500})
     root = _written(*[saw((alarm(source=3),), session=f"s-{n}") for n in range(20)])
     failures = list(root.iter("failure"))
     assert len(failures) == 20
@@ -181,9 +181,30 @@ def test_when_the_texts_are_too_many_later_cases_have_their_message_alone(
     assert not failures[-1].text
 
 
-def test_many_cases_go_through_a_file_and_not_through_memory(saw: Saw, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(junit, "HELD", 1_000)
-    assert len(list(_written(*([saw((), outcome=Outcome.CLEAN)] * 500)).iter("testcase"))) == 500
+def test_sessions_for_which_there_is_no_room_are_a_case_that_counts_them(
+    saw: Saw, alarm: Alarm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(junit, "LARGEST", junit.FRAME + 1_200)
+    clean = saw((), outcome=Outcome.CLEAN, session="clean")
+    root = _written(*([clean] * 30), *[saw((alarm(source=3),), session=f"s-{n}") for n in range(2)])
+    assert next(case.get("name") for case in root.iter("testcase") if len(case)) == "s-0"
+    failed, passed = [case for case in root.iter("testcase") if case.get("classname") == "theodolite.left_out"]
+    assert failed.get("name") == "... and 1 more sessions with a finding"
+    assert failed[0].attrib == {
+        "message": "... and 1 more sessions with a finding: --format json has all",
+        "type": "left_out",
+    }
+    held = sum((case.get("name") or "").startswith("clean") for case in root.iter("testcase"))
+    assert (passed.get("name"), len(passed)) == (f"... and {30 - held} more sessions that passed", 0)
+
+
+def test_of_very_many_codes_the_most_frequent_are_counted_by_name_and_the_others_together() -> None:
+    stream = BytesIO()
+    counts = {f"d.c{n:02}": n + 1 for n in range(53)}
+    JUnitWriter(stream).end(replace(document([], Run(version="1.0")).summary, findings=counts))
+    told = {item.get("name"): item.get("value") for item in ET.fromstring(stream.getvalue()).iter("property")}  # noqa: S314 - written here
+    assert told["theodolite.findings"] == str(1 + 2 + 3)
+    assert (told["theodolite.findings.d.c03"], told["theodolite.findings.d.c52"]) == ("4", "53")
 
 
 def test_a_scan_of_nothing_is_a_suite_too() -> None:

@@ -19,7 +19,7 @@ from theodolite.core.reading import Signal
 from theodolite.reports import png
 from theodolite.reports.png import DRAWN, PNGWriter, has_fonts
 from theodolite.reports.totals import Run, Totals
-from theodolite.reports.writing import WriterReport
+from theodolite.reports.writer import WriterReport
 from theodolite.runtime.replay import Sighting
 
 resvg_py = pytest.importorskip("resvg_py", reason="the extra png is not installed")
@@ -32,7 +32,7 @@ PAPER, RED = b"\xfc\xfb\xf8", b"\xa3\x2a\x1e"
 
 def _picture(*items: Sighting) -> bytes:
     stream, totals = BytesIO(), Totals()
-    report = WriterReport(PNGWriter(stream, thresholds={"margin.untrusted": 0.6}))
+    report = WriterReport(PNGWriter(stream), thresholds={"margin.untrusted": 0.6})
     for item in items:
         totals.add(item)
         report.add(item)

@@ -17,11 +17,12 @@ from theodolite.core.policy import Outcome
 from theodolite.core.reader import Unreadable
 from theodolite.core.reading import Level, Signal, Status
 from theodolite.reports import sarif
-from theodolite.reports.document import session_report
+from theodolite.reports.entries import session_report
+from theodolite.reports.limits import LARGEST
 from theodolite.reports.sarif import SarifWriter
 from theodolite.reports.totals import Origin, Run, Totals
 from theodolite.reports.triage import Mark, Standing
-from theodolite.reports.writing import WriterReport
+from theodolite.reports.writer import WriterReport
 from theodolite.runtime.replay import Sighting
 from theodolite.testing.sessions import hijacked_session
 
@@ -71,13 +72,13 @@ class Suppressed(Struct, frozen=True):
 
 class Result(Struct, frozen=True, rename="camel"):
     rule_id: str
-    rule_index: int
     level: str
     message: Text
     locations: list[Location]
     partial_fingerprints: dict[str, str]
     properties: dict[str, object]
     suppressions: list[Suppressed] = []
+    rule_index: int = -1
     baseline_state: str = ""
 
 
@@ -125,6 +126,16 @@ class Log(Struct, frozen=True):
     runs: list[SarifRun]
 
 
+def _written(*items: Sighting | Unreadable) -> bytes:
+    stream, totals = BytesIO(), Totals()
+    report = WriterReport(SarifWriter(stream))
+    for item in items:
+        totals.add(item)
+        report.add(item)
+    report.end(totals, Run(version="1.0"))
+    return stream.getvalue()
+
+
 def _log(
     *items: Sighting | Unreadable,
     origin: Origin | None = None,
@@ -148,7 +159,7 @@ def _check(run: SarifRun) -> None:
     driver = run.tool.driver
     assert len(driver.rules) == len({rule.id for rule in driver.rules})
     for result in run.results:
-        assert driver.rules[result.rule_index].id == result.rule_id
+        assert result.rule_index < 0 or driver.rules[result.rule_index].id == result.rule_id
         assert result.message.text
         (location,) = result.locations
         assert location.physical_location is None or location.physical_location.region.start_line >= 1
@@ -296,15 +307,33 @@ def test_a_message_has_no_placeholder_and_no_link(saw: Saw, alarm: Alarm) -> Non
     assert r"{{0}} [click]\x28https://evil.example) (event 5)" in result.message.text
 
 
-def test_a_log_within_the_limits_of_github_says_what_it_leaves_out(
-    saw: Saw, alarm: Alarm, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sarif, "RESULTS", 3)
+def test_a_log_says_what_it_leaves_out(saw: Saw, alarm: Alarm, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = saw((alarm(source=3),))
+    size = len(_written(one, one)) - len(_written(one))
+    monkeypatch.setattr(sarif, "LARGEST", sarif.RULES + sarif.FRAME + 4 * size - 100)
     monkeypatch.setattr(sarif, "NOTIFICATIONS", 2)
-    run = _log(*[saw((alarm(source=n),)) for n in range(5)], *([PART] * 6))
+    run = _log(*([PART] * 6), *([one] * 5), origin=Origin())
     assert len(run.results) == 3
     told = [note.message.text for note in run.invocations[0].tool_execution_notifications]
-    assert told[2:] == ["2 more findings: --format json has all", "4 more notifications: --format json has all"]
+    assert told[2:] == [
+        "... and 2 more findings: --format json has all",
+        "... and 4 more notifications: --format json has all",
+    ]
+
+
+def test_of_very_many_codes_some_have_no_page_and_some_no_rule(
+    saw: Saw, alarm: Alarm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sarif, "RULES", 4_700)
+    codes = [f"d.c{n}" for n in range(5)]
+    pages = dict.fromkeys(codes, f"# A code\n\nWhat it means.\n\n{'long ' * 400}")
+    run = _log(saw(tuple([alarm(code, source=3) for code in codes])), pages=pages)
+    assert [result.rule_id for result in run.results] == codes
+    rules = run.tool.driver.rules
+    assert 0 < len(rules) < 5
+    assert [rule.id for rule in rules] == codes[: len(rules)]
+    assert rules[0].help is not None
+    assert rules[-1].help is None
 
 
 def test_a_finding_with_very_many_calls_has_as_many_places_as_are_shown(saw: Saw, alarm: Alarm) -> None:
@@ -312,9 +341,13 @@ def test_a_finding_with_very_many_calls_has_as_many_places_as_are_shown(saw: Saw
     assert len(result.locations[0].logical_locations) == 100
 
 
-def test_the_limits_are_those_that_github_states() -> None:
+def test_the_limits_are_those_that_github_states(saw: Saw, alarm: Alarm) -> None:
     """docs.github.com: 25,000 results and 20 runs a file, 10 tags of a rule shown, 10 MB compressed."""
-    assert (sarif.RESULTS, sarif.TAGS, sarif.LARGEST) == (25_000, 10, 10_000_000)
+    assert (sarif.TAGS, sarif.LOCATIONS) == (10, 100)
+    assert LARGEST < 10_000_000
+    one = _written(saw((alarm("d.c"),), session="", agent="", tool=""))
+    two = _written(*[saw((alarm("d.c"),), session="", agent="", tool="")] * 2)
+    assert LARGEST / (len(two) - len(one)) < 25_000  # what a result takes at least
 
 
 def test_a_scan_of_nothing_is_a_log_too() -> None:

@@ -17,10 +17,11 @@ from theodolite.core.reader import Unreadable
 from theodolite.core.reading import Evidence, Level, Reading, Signal, Status
 from theodolite.core.window import Window
 from theodolite.redactors.rules import RuleRedactor
-from theodolite.reports.document import document
+from theodolite.reports.entries import document
 from theodolite.reports.layout import plain
-from theodolite.reports.telling import session_blocks
-from theodolite.reports.text import TOLD, TextReport
+from theodolite.reports.limits import TOLD
+from theodolite.reports.session import session_blocks
+from theodolite.reports.text import TextReport
 from theodolite.reports.totals import Origin, Run, Totals
 from theodolite.runtime.monitor import Monitor
 from theodolite.runtime.replay import Sighting, replay

@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 from msgspec.structs import replace
 
 from theodolite.core.reading import Level, Reading, Signal
-from theodolite.reports.document import session_report
+from theodolite.reports.entries import session_report
 from theodolite.reports.timeline import COLUMNS, LABELS, LANES, Mark, drawn, timeline, told
 from theodolite.reports.totals import Origin
 from theodolite.reports.triage import Mark as Standing

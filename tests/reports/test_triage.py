@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from theodolite.core.policy import Action, Outcome
 from theodolite.core.reader import Unreadable
 from theodolite.core.reading import Signal
-from theodolite.reports.document import session_report, summary
+from theodolite.reports.entries import session_report, summary
 from theodolite.reports.findings import findings
 from theodolite.reports.layout import plain
 from theodolite.reports.text import TextReport

@@ -7,7 +7,7 @@ import math
 import threading
 import time
 import weakref
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 
 import anyio
 import pytest
@@ -20,7 +20,7 @@ from theodolite.core.event import ToolCallProposed
 from theodolite.core.inquiry import Draw, Query, Reply, Role, Usage
 from theodolite.core.policy import Decision, Mode, Policy
 from theodolite.core.reading import Cause, Failure, Reading
-from theodolite.core.redaction import Redacted
+from theodolite.redactors.rules import RuleRedactor
 from theodolite.runtime.drive import Panel
 from theodolite.runtime.monitor import Monitor
 from theodolite.runtime.session import Session
@@ -31,24 +31,9 @@ DAY = 86_400.0
 PRICED = Usage(input_tokens=7, output_tokens=3, cost=0.25)
 
 
-class Plain:
-    """Lets everything through, so that a test can read it."""
-
-    name = "plain"
-    version = "1"
-
-    def text(self, value: str, secrets: Collection[str] = ()) -> Redacted:
-        del secrets
-        return Redacted(value)
-
-    def field(self, name: str, value: str) -> Redacted:
-        del name
-        return Redacted(value)
-
-
 def monitor(budget: Budget, clock: FakeClock | None = None, *, samples: int = 1, panel: Panel | None = None) -> Monitor:
     asking = AskingDetector(samples=samples)
-    return Monitor([asking], budget=budget, clock=clock or FakeClock(), redactor=Plain(), panel=panel)
+    return Monitor([asking], budget=budget, clock=clock or FakeClock(), redactor=RuleRedactor(), panel=panel)
 
 
 def answer(query: Query, usage: Usage = PRICED) -> Reply:
@@ -136,6 +121,17 @@ def test_a_new_day_has_a_budget_of_its_own_and_an_old_one_keeps_its_count() -> N
     assert probed(session) == ""
 
 
+def test_of_a_monitor_that_runs_for_years_no_old_day_is_kept() -> None:
+    clock = FakeClock(10 * DAY)
+    instrument = monitor(Budget(session=Limit(calls=1_000)), clock)
+    session = instrument.session("s-1")
+    for _ in range(100):
+        assert probed(session) == ""
+        clock.now += DAY
+    days = instrument.fleet.purse._days  # pyright: ignore[reportPrivateUsage] - nobody else can see that it grows
+    assert sorted(days) == [108, 109]
+
+
 def test_an_answer_counts_for_the_day_on_which_it_was_asked_for() -> None:
     clock = FakeClock(10 * DAY - 1.0)
     session = monitor(Budget(day=Limit(tokens=20)), clock).session("s-1")
@@ -220,7 +216,7 @@ def test_a_script_that_is_interrupted_keeps_the_count() -> None:
 def test_a_second_opinion_is_paid_for_too_and_where_there_is_no_more_the_first_one_stays() -> None:
     verifier = ScriptedVerifier(codes=frozenset({"asking.differs"}), verdict=0.0)
     unsure = AskingDetector(samples=1, band=Band(alert=0.5, width=0.5, source="a test: all is ambiguous"))
-    instrument = Monitor([unsure], verifiers=[verifier], budget=Budget(session=Limit(calls=5)), redactor=Plain())
+    instrument = Monitor([unsure], verifiers=[verifier], budget=Budget(session=Limit(calls=5)), redactor=RuleRedactor())
     session = instrument.session("s-1")
     session.request_probe("r")
     session.request_probe("r")
@@ -235,7 +231,9 @@ def test_a_second_opinion_is_paid_for_too_and_where_there_is_no_more_the_first_o
 
 def test_what_was_refused_is_in_the_record_and_the_detector_counts_as_blind() -> None:
     store = MemoryStore()
-    instrument = Monitor([AskingDetector()], budget=Budget(session=Limit(calls=0)), redactor=Plain(), store=store)
+    instrument = Monitor(
+        [AskingDetector()], budget=Budget(session=Limit(calls=0)), redactor=RuleRedactor(), store=store
+    )
     session = instrument.session("s-1")
     assert probed(session)
     assert [record.codes for record in store.read()] == [("asking.failure",)]

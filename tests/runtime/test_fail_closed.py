@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection
 from pathlib import Path
 
 import msgspec
@@ -13,8 +12,8 @@ from theodolite.core.errors import StoreError
 from theodolite.core.event import ProbeRequested, ToolCallProposed, TurnEnded
 from theodolite.core.policy import Decision, Policy
 from theodolite.core.reading import Failure
-from theodolite.core.redaction import Redacted
 from theodolite.core.store import Kind, verify
+from theodolite.redactors.rules import RuleRedactor
 from theodolite.runtime.ledger import KeptDecision
 from theodolite.runtime.monitor import Monitor
 from theodolite.runtime.session import Session
@@ -25,21 +24,6 @@ from theodolite.testing.fakes import FullStore, QuietDetector, ScriptedDetector
 CALL = ToolCallProposed(tool="send_money", arguments={})
 CLOSED = Policy(fail_closed=True)
 FULL = "the store is full: give it more room"
-
-
-class Plain:
-    """Lets everything through, so that a test can read it."""
-
-    name = "plain"
-    version = "1"
-
-    def text(self, value: str, secrets: Collection[str] = ()) -> Redacted:
-        del secrets
-        return Redacted(value)
-
-    def field(self, name: str, value: str) -> Redacted:
-        del name
-        return Redacted(value)
 
 
 class Failing(MemoryStore):
@@ -63,7 +47,7 @@ class Silent(MemoryStore):
 
 
 def opened(store: MemoryStore | FullStore | SQLiteStore, policy: Policy = CLOSED) -> Session:
-    return Monitor([QuietDetector()], store=store, policy=policy, redactor=Plain()).session("s-1")
+    return Monitor([QuietDetector()], store=store, policy=policy, redactor=RuleRedactor()).session("s-1")
 
 
 def failures(decision: Decision) -> list[tuple[str, str]]:
@@ -126,7 +110,7 @@ def test_a_file_that_cannot_be_written_refuses_every_call_until_it_can_be_writte
     path = tmp_path / "evidence.db"
     with SQLiteStore(path, patience=0.02, linger=0.0) as store:
         alarming = ScriptedDetector(script={ToolCallProposed: 0.3, TurnEnded: 0.3})
-        session = Monitor([alarming], store=store, policy=CLOSED, redactor=Plain()).session("s-1")
+        session = Monitor([alarming], store=store, policy=CLOSED, redactor=RuleRedactor()).session("s-1")
         assert session.observe(CALL).allowed
         store.flush()
         blocker = sqlite3.connect(path, isolation_level=None)

@@ -19,6 +19,7 @@ from theodolite.core.reading import Cause, Evidence, Fact, Failure, Reading
 from theodolite.core.redaction import Redacted
 from theodolite.core.store import Entry, Kind, Record, verify
 from theodolite.core.window import Window
+from theodolite.redactors.rules import RuleRedactor
 from theodolite.runtime.drive import Panel
 from theodolite.runtime.ledger import KeptCoverage, KeptDecision
 from theodolite.runtime.monitor import Monitor
@@ -34,21 +35,6 @@ from theodolite.testing.fakes import (
     ScriptedVerifier,
     Tally,
 )
-
-
-class Plain:
-    """Lets everything through, so that a test can read it."""
-
-    name = "plain"
-    version = "1"
-
-    def text(self, value: str, secrets: Collection[str] = ()) -> Redacted:
-        del secrets
-        return Redacted(value)
-
-    def field(self, name: str, value: str) -> Redacted:
-        del name
-        return Redacted(value)
 
 
 class Silent(Exception):  # noqa: N818 - an exception whose text cannot be had
@@ -129,14 +115,14 @@ def shown_everywhere(monitor: Monitor, store: MemoryStore, decision: Decision, d
 )
 def test_an_update_that_raises_is_a_failure_everywhere(error: Exception, cause: Cause, detail: str) -> None:
     store = MemoryStore()
-    monitor = Monitor([RaisingDetector(error=error), QuietDetector()], store=store, redactor=Plain())
+    monitor = Monitor([RaisingDetector(error=error), QuietDetector()], store=store, redactor=RuleRedactor())
     decision = monitor.session("s-1").observe(TurnEnded())
     failure = shown_everywhere(monitor, store, decision, "raising")
     assert (failure.cause, failure.detail) == (cause, detail)
 
 
 def test_an_exception_whose_text_raises_is_a_failure_too() -> None:
-    decision = Monitor([RaisingDetector(error=Silent())], redactor=Plain()).session("s-1").observe(TurnEnded())
+    decision = Monitor([RaisingDetector(error=Silent())], redactor=RuleRedactor()).session("s-1").observe(TurnEnded())
     [failure] = failures(decision)
     assert failure.detail.endswith("Silent: <exception str() failed>")
 
@@ -152,7 +138,7 @@ def test_a_detector_that_raises_does_not_keep_the_others_from_being_heard() -> N
 )
 def test_an_update_that_answers_with_nonsense_is_a_failure_everywhere(nonsense: object) -> None:
     store = MemoryStore()
-    monitor = Monitor([NonsenseDetector(nonsense=nonsense)], store=store, redactor=Plain())
+    monitor = Monitor([NonsenseDetector(nonsense=nonsense)], store=store, redactor=RuleRedactor())
     decision = monitor.session("s-1").observe(TurnEnded())
     failure = shown_everywhere(monitor, store, decision, "nonsense")
     assert failure.cause is Cause.MALFORMED
@@ -183,7 +169,7 @@ JUNK: dict[str, tuple[Callable[[], object], str]] = {
 def test_what_is_no_answer_of_the_detector_s_is_a_failure_everywhere(junk: str) -> None:
     said, fault = JUNK[junk]
     store = MemoryStore()
-    monitor = Monitor([Speaking(lambda: (said(),))], store=store, redactor=Plain())
+    monitor = Monitor([Speaking(lambda: (said(),))], store=store, redactor=RuleRedactor())
     decision = monitor.session("s-1").observe(TurnEnded())
     failure = shown_everywhere(monitor, store, decision, "speaking")
     assert failure.cause is Cause.MALFORMED
@@ -193,7 +179,9 @@ def test_what_is_no_answer_of_the_detector_s_is_a_failure_everywhere(junk: str) 
 
 def test_an_inquiry_of_a_detector_that_cannot_ask_is_a_failure() -> None:
     opened = Inquiry(asker="nonsense", version="1", about=0, subject=Tally())
-    decision = Monitor([NonsenseDetector(nonsense=(opened,))], redactor=Plain()).session("s-1").observe(TurnEnded())
+    decision = (
+        Monitor([NonsenseDetector(nonsense=(opened,))], redactor=RuleRedactor()).session("s-1").observe(TurnEnded())
+    )
     [failure] = failures(decision)
     assert "the detector has no method `inquire`" in failure.detail
 
@@ -226,7 +214,7 @@ CALL = ToolCallProposed(tool="send_money", arguments={})
 
 def test_a_store_that_is_full_is_a_failure_in_the_decision_and_in_the_coverage() -> None:
     store = FullStore(MemoryStore(), room=0)
-    monitor = Monitor([ALARM], store=store, redactor=Plain())
+    monitor = Monitor([ALARM], store=store, redactor=RuleRedactor())
     session = monitor.session("s-1")
     decision = session.observe(CALL)
     [failure] = failures(decision)
@@ -278,7 +266,7 @@ def test_a_detector_in_enforce_that_fails_refuses_a_call_where_the_operator_fail
 
 def test_an_inquiry_that_finds_the_queue_full_is_abandoned_visibly() -> None:
     store = MemoryStore()
-    monitor = Monitor([AskingDetector()], capacity=1, store=store, redactor=Plain())
+    monitor = Monitor([AskingDetector()], capacity=1, store=store, redactor=RuleRedactor())
     first, second = monitor.session("s-0"), monitor.session("s-1")
     assert (first.request_probe("r").open, second.waiting) == (1, 0)
     decision = second.request_probe("r")
@@ -300,7 +288,7 @@ def test_a_second_opinion_that_finds_the_queue_full_is_abandoned_in_the_same_dec
 
 def test_closing_abandons_what_is_open_visibly() -> None:
     store = MemoryStore()
-    monitor = Monitor([AskingDetector()], store=store, redactor=Plain(), capacity=1)
+    monitor = Monitor([AskingDetector()], store=store, redactor=RuleRedactor(), capacity=1)
     session = monitor.session("s-1")
     opener = session.request_probe("r")
     [decision] = session.close()
@@ -319,10 +307,11 @@ def test_closing_abandons_what_is_open_visibly() -> None:
 # -- redactors, stores and recorders of others ------------------------------------------------------------------------
 
 
-class Broken(Plain):
+class Broken(RuleRedactor):
     """A redactor that fails at some texts: by an exception, or by an answer that is no text."""
 
     def __init__(self, fails: Callable[[str], object]) -> None:
+        super().__init__()
         self.fails = fails
 
     def text(self, value: str, secrets: Collection[str] = ()) -> Redacted:
@@ -387,7 +376,7 @@ class Unplugged(MemoryStore):
 def test_a_store_that_raises_what_it_may_not_is_a_failure_like_any_other(
     fail_closed: bool,  # noqa: FBT001 - a column of the table
 ) -> None:
-    monitor = Monitor([ALARM], store=Unplugged(), redactor=Plain(), policy=Policy(fail_closed=fail_closed))
+    monitor = Monitor([ALARM], store=Unplugged(), redactor=RuleRedactor(), policy=Policy(fail_closed=fail_closed))
     session = monitor.session("s-1")
     decision = session.observe(CALL)
     [failure] = failures(decision)
@@ -405,7 +394,7 @@ def test_a_recorder_that_raises_is_a_failure_and_the_decision_is_kept() -> None:
         raise OSError(f"no place for event {event.seq}")
 
     store = MemoryStore()
-    session = Monitor([ALARM], store=store, redactor=Plain(), recorder=record).session("s-1")
+    session = Monitor([ALARM], store=store, redactor=RuleRedactor(), recorder=record).session("s-1")
     [failure] = failures(session.observe(CALL))
     assert (failure.detector, failure.detail) == ("recorder", "OSError: no place for event 0")
     assert [record.kind for record in store.read()] == [Kind.EVENT, Kind.DECISION]
@@ -418,7 +407,7 @@ def test_a_panel_that_raises_is_a_failure_of_the_asker_and_leaves_nothing_open()
             raise LookupError(f"{len(queries)} queries are lost")
 
     store = MemoryStore()
-    monitor = Monitor([AskingDetector()], panel=Torn(), store=store, redactor=Plain())
+    monitor = Monitor([AskingDetector()], panel=Torn(), store=store, redactor=RuleRedactor())
     session = monitor.session("s-1")
     session.request_probe("r")
     [decision] = session.drain_sync()

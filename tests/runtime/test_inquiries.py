@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 
 import anyio
 import pytest
@@ -16,9 +16,9 @@ from theodolite.core.event import Event, InquirySettled, ModelCalled, ProbeReque
 from theodolite.core.inquiry import Draw, Inquiry, Query, Reply, Role
 from theodolite.core.policy import Action, Decision, Mode, Policy
 from theodolite.core.reading import Cause, Failure, Reading, Status
-from theodolite.core.redaction import Redacted
 from theodolite.core.store import verify
 from theodolite.core.window import Window
+from theodolite.redactors.rules import RuleRedactor
 from theodolite.runtime.drive import Panel
 from theodolite.runtime.monitor import Monitor
 from theodolite.runtime.session import Session
@@ -35,10 +35,6 @@ from theodolite.testing.fakes import (
 )
 
 
-def panel(model: ScriptedModel | SeededModel, *, timeout: float = 30.0) -> Panel:
-    return Panel(dict.fromkeys(Role, model), timeout=timeout)
-
-
 def drifted(query: Query) -> Reply:
     return Reply(query=query, model="m-1", draws=(Draw(text=query.role.value),) * query.samples)
 
@@ -51,8 +47,10 @@ def said(decision: Decision) -> list[Reading | Failure]:
     return [signal.said for signal in decision.signals]
 
 
-def test_a_settled_inquiry_is_a_decision_of_its_own_about_the_event_that_opened_it() -> None:
-    session = Monitor([AskingDetector(on=ToolCallProposed)], panel=panel(SeededModel(1, by_role=True))).session("s-1")
+def test_a_settled_inquiry_is_a_decision_of_its_own_about_the_event_that_opened_it(
+    answered: Callable[..., Monitor],
+) -> None:
+    session = answered(SeededModel(1, by_role=True), AskingDetector(on=ToolCallProposed)).session("s-1")
     session.observe(ModelCalled(model="seeded-model"))
     opener = session.observe(ToolCallProposed(tool="t"))
     between = session.observe(TurnEnded())
@@ -65,15 +63,15 @@ def test_a_settled_inquiry_is_a_decision_of_its_own_about_the_event_that_opened_
     assert session.coverage().events["InquirySettled"] == 1
 
 
-def test_equal_answers_from_all_arms_are_no_drift() -> None:
-    session = Monitor([AskingDetector()], panel=panel(SeededModel(1))).session("s-1")
+def test_equal_answers_from_all_arms_are_no_drift(answered: Callable[..., Monitor]) -> None:
+    session = answered(SeededModel(1)).session("s-1")
     session.request_probe("r")
     [decision] = anyio.run(session.drain)
     assert decision.action is Action.LOG_ONLY
 
 
-def test_drain_may_be_for_one_event_only() -> None:
-    session = Monitor([AskingDetector()], panel=panel(SeededModel(1))).session("s-1")
+def test_drain_may_be_for_one_event_only(answered: Callable[..., Monitor]) -> None:
+    session = answered(SeededModel(1)).session("s-1")
     for _ in range(3):
         session.request_probe("r")
 
@@ -99,9 +97,9 @@ def test_an_inquiry_that_is_not_open_cannot_be_settled_and_nothing_changes(claim
 
 
 @pytest.mark.parametrize("drains", [2, 5])
-def test_concurrent_drains_drive_no_inquiry_twice(drains: int) -> None:
+def test_concurrent_drains_drive_no_inquiry_twice(drains: int, answered: Callable[..., Monitor]) -> None:
     model = ScriptedModel("no", delay=0.002, max_concurrency=16)
-    session = Monitor([AskingDetector()], panel=panel(model)).session("s-1")
+    session = answered(model).session("s-1")
     for _ in range(6):
         session.request_probe("r")
 
@@ -122,9 +120,9 @@ def test_concurrent_drains_drive_no_inquiry_twice(drains: int) -> None:
     assert session.waiting == 0
 
 
-def test_a_drain_that_is_cancelled_leaves_the_inquiry_open() -> None:
+def test_a_drain_that_is_cancelled_leaves_the_inquiry_open(answered: Callable[..., Monitor]) -> None:
     model = ScriptedModel("no", delay=math.inf)
-    session = Monitor([AskingDetector()], panel=panel(model)).session("s-1")
+    session = answered(model).session("s-1")
     session.request_probe("r")
 
     async def give_up() -> None:
@@ -209,6 +207,31 @@ def test_of_two_inquiries_about_one_event_each_is_settled_once() -> None:
     assert set(asked) == {AskingDetector().prompt}
 
 
+class Urgent(Twice):
+    """Of its two inquiries about one event the second is driven first."""
+
+    def update(self, state: Tally, event: Event, window: Window) -> Answer:
+        first, second = super().update(state, event, window)
+        assert isinstance(first, Inquiry)
+        return (replace(first, not_before=1.0), second)
+
+
+def test_of_two_inquiries_about_one_event_the_one_that_is_driven_is_settled_from_outside() -> None:
+    session = Monitor([Urgent()]).session("s-1")
+    session.request_probe("r")
+    asked: list[str] = []
+
+    def settled_meanwhile(query: Query) -> Reply:
+        if not asked:
+            session.take(InquirySettled(asker="asking", about=0, said=()))
+        asked.append(query.prompt)
+        return alike(query)
+
+    assert len(session.drain_sync(settled_meanwhile)) == 1  # what was driven first comes too late
+    assert asked == ["May a refund be paid at all?"] * 2 + [AskingDetector().prompt] * 2
+    assert session.waiting == 0
+
+
 def test_a_session_that_is_closed_under_a_drain_abandons_the_inquiry_and_the_drain_just_ends() -> None:
     drained: list[Decision] = []
 
@@ -233,11 +256,13 @@ def test_a_session_that_is_closed_under_a_drain_abandons_the_inquiry_and_the_dra
     assert session.coverage().events["InquirySettled"] == 1
 
 
-def test_the_inquiry_whose_time_comes_first_is_put_first_and_none_before_its_time() -> None:
+def test_the_inquiry_whose_time_comes_first_is_put_first_and_none_before_its_time(
+    answered: Callable[..., Monitor],
+) -> None:
     clock = FakeClock(100.0)
     later, soon = AskingDetector(name="later", not_before=100.04), AskingDetector(name="soon", not_before=100.01)
     now = AskingDetector(name="now")
-    session = Monitor([later, soon, now], panel=panel(ScriptedModel("no")), clock=clock).session("s-1")
+    session = answered(ScriptedModel("no"), later, soon, now, clock=clock).session("s-1")
     session.request_probe("r")
 
     async def drain() -> tuple[list[str], float]:
@@ -253,8 +278,8 @@ def test_the_inquiry_whose_time_comes_first_is_put_first_and_none_before_its_tim
     assert took >= 0.04
 
 
-def test_drain_sync_works_outside_and_inside_a_running_loop() -> None:
-    session = Monitor([AskingDetector()], panel=panel(SeededModel(1))).session("s-1")
+def test_drain_sync_works_outside_and_inside_a_running_loop(answered: Callable[..., Monitor]) -> None:
+    session = answered(SeededModel(1)).session("s-1")
     session.request_probe("r")
     assert [decision.about for decision in session.drain_sync()] == [0]
 
@@ -288,10 +313,10 @@ def test_without_models_an_inquiry_fails_visibly() -> None:
     assert failure.cause is Cause.ERROR
 
 
-def test_a_model_that_hangs_fails_visibly_in_decision_record_and_coverage() -> None:
+def test_a_model_that_hangs_fails_visibly_in_decision_record_and_coverage(answered: Callable[..., Monitor]) -> None:
     store = MemoryStore()
-    hanging = panel(ScriptedModel("never", delay=math.inf), timeout=0.02)
-    session = Monitor([AskingDetector()], panel=hanging, store=store).session("s-1")
+    hanging = ScriptedModel("never", delay=math.inf)
+    session = answered(hanging, timeout=0.02, store=store).session("s-1")
     session.request_probe("r")
     [decision] = session.drain_sync()
     [failure] = said(decision)
@@ -344,11 +369,11 @@ def test_an_ambiguous_signal_of_a_detector_opens_an_inquiry_of_the_verifier() ->
     assert (signal.said.detector, signal.ambiguous, signal.alarmed) == ("scripted_verifier", False, True)
 
 
-def test_a_verifier_s_own_answer_is_not_put_to_a_verifier_again() -> None:
+def test_a_verifier_s_own_answer_is_not_put_to_a_verifier_again(answered: Callable[..., Monitor]) -> None:
     unsure = ScriptedDetector(script={TurnEnded: 0.5})
     verifier = ScriptedVerifier(codes=frozenset({"scripted.scripted"}), verdict=0.5)
     model = ScriptedModel("no")
-    session = Monitor([unsure], verifiers=[verifier], panel=panel(model)).session("s-1")
+    session = answered(model, unsure, verifiers=[verifier]).session("s-1")
     session.observe(TurnEnded())
     [decision] = session.drain_sync()
     assert decision.signals[0].ambiguous
@@ -406,29 +431,13 @@ def test_a_verifier_that_restricts_does_so_in_the_name_of_the_detector() -> None
     assert not session.observe(ToolCallProposed(tool="send_money", arguments={})).allowed
 
 
-class Marking:
-    """Takes the canaries that we planted out of every text."""
-
-    name = "marking"
-    version = "1"
-
-    def text(self, value: str, secrets: Collection[str] = ()) -> Redacted:
-        for secret in secrets:
-            value = value.replace(secret, "[CANARY]")
-        return Redacted(value)
-
-    def field(self, name: str, value: str) -> Redacted:
-        del name
-        return Redacted(value)
-
-
 def test_a_planted_canary_is_a_secret_from_then_on() -> None:
-    session = Monitor([AskingDetector()], redactor=Marking()).session("s-1")
+    session = Monitor([AskingDetector()], redactor=RuleRedactor()).session("s-1")
     session.request_probe("r")
     token = "canary-4711"
     failure = Failure(detector="asking", version="1", cause=Cause.ERROR, detail=f"said {token}")
     decision = session.take(InquirySettled(asker="asking", about=0, said=(failure,), canaries=(token,)))
-    assert [getattr(answer, "detail", "") for answer in said(decision)] == ["said [CANARY]"]
+    assert [getattr(answer, "detail", "") for answer in said(decision)] == ["said [REDACTED:CANARY]"]
     assert token not in repr(decision)
 
 

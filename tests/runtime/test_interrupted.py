@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -16,10 +16,10 @@ from theodolite.core.event import AnyHostEvent, Event, GoalStated, ToolCallPropo
 from theodolite.core.inquiry import Draw, Query, Reply
 from theodolite.core.policy import Decision
 from theodolite.core.reading import Cause, Failure
-from theodolite.core.redaction import Redacted
 from theodolite.core.store import verify
 from theodolite.core.window import Window, weight
 from theodolite.detectors.trajectory.margin import MarginDetector
+from theodolite.redactors.rules import RuleRedactor
 from theodolite.runtime.monitor import Monitor
 from theodolite.runtime.saved import decoded
 from theodolite.runtime.session import Session
@@ -30,21 +30,6 @@ SOURCE = Path(theodolite.__file__).parent
 # Where an interrupt is tried: the session, and what it keeps. A store or a detector of somebody's is his own.
 CAPACITY = 4
 PLACES = tuple([str(SOURCE / name) for name in ("runtime", "core/window", "features")])
-
-
-class Plain:
-    """Lets everything through, so that a test can read it."""
-
-    name = "plain"
-    version = "1"
-
-    def text(self, value: str, secrets: Collection[str] = ()) -> Redacted:
-        del secrets
-        return Redacted(value)
-
-    def field(self, name: str, value: str) -> Redacted:
-        del name
-        return Redacted(value)
 
 
 def interrupted(work: Callable[[], object], at: int) -> bool | None:
@@ -84,7 +69,7 @@ def instrument(store: MemoryStore, shelf: MemoryShelf | None = None) -> Monitor:
         detectors,
         store=store,
         shelf=shelf,
-        redactor=Plain(),
+        redactor=RuleRedactor(),
         clock=FakeClock(100.0),
         secret=bytes(32),
         capacity=CAPACITY,
@@ -215,7 +200,7 @@ def test_what_was_to_be_told_with_an_interrupted_decision_is_told_with_the_next(
                 raise KeyboardInterrupt
             return ()
 
-    session = Monitor([Stopping()], redactor=Plain()).session("s-1")
+    session = Monitor([Stopping()], redactor=RuleRedactor()).session("s-1")
     session.note(Failure(detector="worker", version="1", cause=Cause.ERROR, detail="it fell over"))
     with pytest.raises(KeyboardInterrupt):
         session.observe(TurnEnded())
@@ -234,8 +219,8 @@ def test_an_interrupted_session_may_be_saved_and_says_so_where_it_goes_on() -> N
             del state, event, window
             raise KeyboardInterrupt
 
-    session = Monitor([Stopping()], redactor=Plain()).session("s-1")
+    session = Monitor([Stopping()], redactor=RuleRedactor()).session("s-1")
     with pytest.raises(KeyboardInterrupt):
         session.observe(TurnEnded())
-    moved = Monitor([QuietDetector()], redactor=Plain()).restore(session.save())
+    moved = Monitor([QuietDetector()], redactor=RuleRedactor()).restore(session.save())
     assert len(told(moved.observe(TurnEnded()))) == 1

@@ -80,6 +80,29 @@ def test_a_model_that_hangs_is_a_timeout_and_is_cancelled() -> None:
 any_reply: Callable[..., Reply] = Reply
 
 
+class Counting:
+    """A model that counts who is asking it, over all threads."""
+
+    name = "counting"
+    max_concurrency = 2
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.under_way = 0
+        self.most = 0
+        self.answered = 0
+
+    async def ask(self, query: Query) -> Reply:
+        with self._lock:
+            self.under_way += 1
+            self.most = max(self.most, self.under_way)
+        await anyio.sleep(0.01)
+        with self._lock:
+            self.under_way -= 1
+            self.answered += 1
+        return Reply(query=query, model=self.name)
+
+
 class Junk:
     """A model that does not keep the law."""
 
@@ -143,6 +166,26 @@ def test_when_one_query_fails_the_others_of_its_comparison_are_cancelled() -> No
     assert first.detail == "another query of this comparison failed"
 
 
+class Leaking(Counting):
+    """Ends as cancelled, as one does that lets a cancellation of its own out."""
+
+    async def ask(self, query: Query) -> Reply:
+        await anyio.lowlevel.checkpoint()
+        raise anyio.get_cancelled_exc_class()(query.prompt)
+
+
+def test_a_model_that_cancels_itself_is_told_as_that_and_the_others_as_cancelled_for_it() -> None:
+    panel = Panel({Role.SUBJECT: Leaking(), Role.SHADOW: ScriptedModel("never", delay=math.inf)})
+    answers = ask(panel, SUBJECT, SHADOW)
+    assert [(answer.cause, answer.detail) for answer in answers if isinstance(answer, Failure)] == [
+        (Cause.ERROR, "subject: the model cancelled itself"),
+        (Cause.ABANDONED, "another query of this comparison failed"),
+    ]
+    [alone] = ask(panel, SUBJECT)
+    assert isinstance(alone, Failure)
+    assert alone.cause is Cause.ERROR
+
+
 def test_what_was_answered_before_another_query_failed_stays() -> None:
     panel = Panel({Role.SUBJECT: ScriptedModel("yes"), Role.SHADOW: ScriptedModel(ModelError("no"), delay=0.02)})
     assert causes(ask(panel, SUBJECT, SHADOW)) == [None, Cause.ERROR]
@@ -160,29 +203,6 @@ def test_the_time_that_a_query_waits_for_its_turn_is_not_the_model_s() -> None:
     model = ScriptedModel("yes", max_concurrency=1, delay=0.05)
     answers = ask(Panel({Role.SUBJECT: model}, timeout=0.12), *[SUBJECT] * 5)
     assert causes(answers) == [None] * 5
-
-
-class Counting:
-    """A model that counts who is asking it, over all threads."""
-
-    name = "counting"
-    max_concurrency = 2
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self.under_way = 0
-        self.most = 0
-        self.answered = 0
-
-    async def ask(self, query: Query) -> Reply:
-        with self._lock:
-            self.under_way += 1
-            self.most = max(self.most, self.under_way)
-        await anyio.sleep(0.01)
-        with self._lock:
-            self.under_way -= 1
-            self.answered += 1
-        return Reply(query=query, model=self.name)
 
 
 def test_the_limit_holds_over_several_event_loops() -> None:
@@ -212,9 +232,6 @@ def test_a_place_is_given_back_when_a_query_is_cancelled() -> None:
 
 def test_a_limit_below_one_still_lets_one_query_through() -> None:
     assert causes(ask(Panel({Role.SUBJECT: ScriptedModel("yes", max_concurrency=0)}), SUBJECT)) == [None]
-
-
-# -- drivers ----------------------------------------------------------------------------------------------------------
 
 
 def consultation(log: list[object]) -> Generator[tuple[Query, ...], tuple[Reply | Failure, ...], InquirySettled]:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from theodolite.core.errors import ModelError
 from theodolite.core.event import AnyEvent, ToolCallProposed
-from theodolite.core.inquiry import Role
-from theodolite.core.model import Model
 from theodolite.core.policy import Outcome
 from theodolite.core.reader import Unreadable
 from theodolite.core.reading import Cause, Failure
@@ -22,6 +20,8 @@ from theodolite.runtime.replay import Sighting, replay
 from theodolite.testing.fakes import AskingDetector, ScriptedDetector, ScriptedModel, SeededModel
 from theodolite.testing.sessions import clean_session, stamped
 
+DETECTORS = (AskingDetector(), ScriptedDetector(script={ToolCallProposed: 0.75}))
+
 
 def recordings(count: int, *names: str) -> Iterator[AnyEvent]:
     for number in range(count):
@@ -29,11 +29,8 @@ def recordings(count: int, *names: str) -> Iterator[AnyEvent]:
         yield from stamped(clean_session(), session=name)
 
 
-def probed(count: int, model: Model, *names: str, ahead: int = 16, timeout: float = 30.0) -> list[Sighting]:
-    panel = Panel({Role.SUBJECT: model, Role.SHADOW: model}, timeout=timeout)
-    passive = ScriptedDetector(script={ToolCallProposed: 0.75})
-    monitor = Monitor([AskingDetector(), passive], panel=panel)
-    with monitor, Prober(panel, reason="a test", ahead=ahead) as prober:
+def probed(monitor: Monitor, count: int, *names: str, ahead: int = 16) -> list[Sighting]:
+    with monitor, Prober(monitor.fleet.panel, reason="a test", ahead=ahead) as prober:
         items = list(replay(recordings(count, *names), monitor, prober))
     assert not any(isinstance(item, Unreadable) for item in items)
     return [item for item in items if isinstance(item, Sighting)]
@@ -44,25 +41,25 @@ def said(sighting: Sighting, detector: str) -> list[object]:
     return [signal.said for signal in signals if signal.said.detector == detector]
 
 
-def test_each_session_is_probed_once_and_told_in_order() -> None:
+def test_each_session_is_probed_once_and_told_in_order(answered: Callable[..., Monitor]) -> None:
     model = SeededModel(1, max_concurrency=8)
-    sightings = probed(40, model)
+    sightings = probed(answered(model, *DETECTORS), 40)
     assert [sighting.session for sighting in sightings] == [f"s-{number}" for number in range(40)]
     assert all(len(said(sighting, "asking")) == 1 for sighting in sightings)
     assert len(model.asked) == 80
 
 
-def test_sessions_are_probed_beside_each_other() -> None:
+def test_sessions_are_probed_beside_each_other(answered: Callable[..., Monitor]) -> None:
     model = SeededModel(1, max_concurrency=100, delay=0.2)
     start = time.perf_counter()
-    probed(32, model, ahead=32)
+    probed(answered(model, *DETECTORS), 32, ahead=32)
     # One after the other they would take 6.4 s.
     assert time.perf_counter() - start < 3.2
     assert model.most_at_once > 16
 
 
-def test_an_id_that_is_used_again_is_another_session() -> None:
-    sightings = probed(6, SeededModel(1), "s-1", "s-1", "s-2")
+def test_an_id_that_is_used_again_is_another_session(answered: Callable[..., Monitor]) -> None:
+    sightings = probed(answered(SeededModel(1), *DETECTORS), 6, "s-1", "s-1", "s-2")
     assert [sighting.session for sighting in sightings] == ["s-1", "s-1", "s-2"] * 2
     assert len({sighting.coverage.events["ToolCallProposed"] for sighting in sightings}) == 1
     assert all(len(said(sighting, "asking")) == 1 for sighting in sightings)
@@ -76,8 +73,10 @@ def test_an_id_that_is_used_again_is_another_session() -> None:
         (ScriptedModel("", delay=math.inf), Cause.TIMEOUT),
     ],
 )
-def test_a_model_that_is_down_takes_no_passive_result_away(model: ScriptedModel, cause: Cause) -> None:
-    sightings = probed(5, model, timeout=0.05)
+def test_a_model_that_is_down_takes_no_passive_result_away(
+    model: ScriptedModel, cause: Cause, answered: Callable[..., Monitor]
+) -> None:
+    sightings = probed(answered(model, *DETECTORS, timeout=0.05), 5)
     assert len(sightings) == 5
     for sighting in sightings:
         assert len(said(sighting, "scripted")) == len(sighting.calls) > 0
@@ -85,21 +84,6 @@ def test_a_model_that_is_down_takes_no_passive_result_away(model: ScriptedModel,
         assert isinstance(failure, Failure)
         assert failure.cause is cause
         assert sighting.outcome is Outcome.FINDING
-
-
-def test_being_interrupted_cancels_what_is_under_way_at_once() -> None:
-    model = ScriptedModel("", delay=math.inf)
-    panel = Panel({Role.SUBJECT: model, Role.SHADOW: model})
-
-    def interrupted() -> Iterator[AnyEvent]:
-        yield from recordings(3)
-        raise KeyboardInterrupt
-
-    start = time.perf_counter()
-    monitor = Monitor([AskingDetector()], panel=panel)
-    with pytest.raises(KeyboardInterrupt), monitor, Prober(panel, reason="a test") as prober:
-        list(replay(interrupted(), monitor, prober))
-    assert time.perf_counter() - start < 5.0
 
 
 def test_nobody_is_probed_outside_of_the_context() -> None:

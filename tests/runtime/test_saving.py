@@ -11,29 +11,14 @@ from theodolite.core.detector import AnyDetector
 from theodolite.core.event import GoalStated, ToolCallProposed, ToolResultObserved, TurnEnded
 from theodolite.core.inquiry import Draw, Query, Reply
 from theodolite.core.reading import Cause, Failure, Reading
-from theodolite.core.redaction import Redacted
 from theodolite.core.store import Kind, verify
 from theodolite.detectors.trajectory.margin import MarginDetector
+from theodolite.redactors.rules import RuleRedactor
 from theodolite.runtime.ledger import KeptCoverage
 from theodolite.runtime.monitor import Monitor
 from theodolite.runtime.session import Session
 from theodolite.stores.memory import MemoryStore
 from theodolite.testing.fakes import AskingDetector, QuietDetector, ScriptedDetector, ScriptedVerifier
-
-
-class Plain:
-    """Lets everything through, so that a test can read it."""
-
-    name = "plain"
-    version = "1"
-
-    def text(self, value: str, secrets: object = ()) -> Redacted:
-        del secrets
-        return Redacted(value)
-
-    def field(self, name: str, value: str) -> Redacted:
-        del name
-        return Redacted(value)
 
 
 def saved(*detectors: AnyDetector, asked: int = 0) -> bytes:
@@ -45,7 +30,7 @@ def saved(*detectors: AnyDetector, asked: int = 0) -> bytes:
 
 
 def restored(document: bytes, *detectors: AnyDetector, store: MemoryStore | None = None, capacity: int = 9) -> Session:
-    return Monitor(detectors, redactor=Plain(), store=store, capacity=capacity).restore(document)
+    return Monitor(detectors, redactor=RuleRedactor(), store=store, capacity=capacity).restore(document)
 
 
 def lost(answers: Iterable[Reading | Failure]) -> list[tuple[str, str]]:

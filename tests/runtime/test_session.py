@@ -127,7 +127,7 @@ def test_turns_are_counted_where_nobody_counted_them() -> None:
 )
 def test_a_host_may_not_bring_own_events_nor_anything_else(event: AnyHostEvent) -> None:
     session = Monitor().session("s-1")
-    with pytest.raises(EventError, match=r"session s-1: a host may not bring .*; own events come from request_probe"):
+    with pytest.raises(EventError, match=r"s-1: .* is no event that a host may bring: .*; own events come from"):
         session.observe(event)
     assert session.observe(TurnEnded()).seq == 0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 
 import anyio
@@ -19,9 +19,9 @@ from theodolite.core.event import GoalStated, InquirySettled, MessageObserved, T
 from theodolite.core.inquiry import Draw, Query, Reply, Role
 from theodolite.core.policy import Decision, Policy
 from theodolite.core.reading import Failure
-from theodolite.core.redaction import Redacted
 from theodolite.core.shelf import Shelf
 from theodolite.core.store import Kind, verify
+from theodolite.redactors.rules import RuleRedactor
 from theodolite.runtime.drive import Panel
 from theodolite.runtime.ledger import KeptDecision
 from theodolite.runtime.monitor import Monitor
@@ -38,21 +38,6 @@ from theodolite.testing.fakes import (
 )
 
 SECRET = bytes(range(32))
-
-
-class Plain:
-    """Lets everything through, so that a test can read it."""
-
-    name = "plain"
-    version = "1"
-
-    def text(self, value: str, secrets: Collection[str] = ()) -> Redacted:
-        del secrets
-        return Redacted(value)
-
-    def field(self, name: str, value: str) -> Redacted:
-        del name
-        return Redacted(value)
 
 
 class CountingShelf(MemoryShelf):
@@ -86,7 +71,7 @@ def monitor(
         panel=panel,
         policy=policy,
         budget=budget,
-        redactor=Plain(),
+        redactor=RuleRedactor(),
         secret=SECRET,
     )
 
@@ -485,7 +470,7 @@ def test_an_asker_that_asks_again_while_its_session_closes_is_abandoned_and_hold
     shelved: bool,  # noqa: FBT001 - a column of the table
 ) -> None:
     asking = [AskingDetector(on=TurnEnded), AskingDetector(on=InquirySettled, name="relentless")]
-    instrument = Monitor(asking, capacity=2, shelf=MemoryShelf() if shelved else None, redactor=Plain())
+    instrument = Monitor(asking, capacity=2, shelf=MemoryShelf() if shelved else None, redactor=RuleRedactor())
     session = instrument.session("s-1")
     session.observe(TurnEnded())
     session.observe(TurnEnded())

@@ -17,12 +17,7 @@ from theodolite.runtime.drive import Panel
 from theodolite.runtime.monitor import Monitor
 from theodolite.runtime.worker import Worker
 from theodolite.stores.memory import MemoryStore
-from theodolite.testing.fakes import AskingDetector, FakeClock, ScriptedModel
-
-
-def monitor(model: ScriptedModel, *detectors: AskingDetector, timeout: float = 30.0) -> Monitor:
-    panel = Panel(dict.fromkeys(Role, model), timeout=timeout)
-    return Monitor(detectors or [AskingDetector()], panel=panel, store=MemoryStore(), clock=FakeClock(100.0))
+from theodolite.testing.fakes import AskingDetector, ScriptedModel
 
 
 def until(condition: Callable[[], bool]) -> None:
@@ -40,8 +35,9 @@ def until_settled(instrument: Monitor, count: int) -> None:
     until(lambda: settled(instrument) == count)
 
 
-def test_a_worker_on_a_thread_settles_what_is_open_and_what_is_opened_later() -> None:
-    instrument = monitor(ScriptedModel("no"))
+def test_a_worker_on_a_thread_settles_what_is_open_and_what_is_opened_later(answered: Callable[..., Monitor]) -> None:
+    store = MemoryStore()
+    instrument = answered(ScriptedModel("no"), store=store)
     sessions = [instrument.session(f"s-{n}") for n in range(5)]
     for session in sessions:
         session.request_probe("before")
@@ -54,12 +50,11 @@ def test_a_worker_on_a_thread_settles_what_is_open_and_what_is_opened_later() ->
     finally:
         worker.stop()
     assert all(thread.name != "theodolite-worker" for thread in threading.enumerate())
-    assert isinstance(instrument.fleet.store, MemoryStore)
-    assert verify(instrument.fleet.store).intact
+    assert verify(store).intact
 
 
-def test_a_worker_may_be_started_again() -> None:
-    instrument = monitor(ScriptedModel("no"))
+def test_a_worker_may_be_started_again(answered: Callable[..., Monitor]) -> None:
+    instrument = answered(ScriptedModel("no"))
     session = instrument.session("s-1")
     worker = Worker(instrument, interval=0.002)
     for count in (1, 2):
@@ -69,8 +64,8 @@ def test_a_worker_may_be_started_again() -> None:
         worker.stop()
 
 
-def test_stopping_gives_what_is_under_way_time_to_come_to_its_end() -> None:
-    instrument = monitor(ScriptedModel("no", delay=0.05))
+def test_stopping_gives_what_is_under_way_time_to_come_to_its_end(answered: Callable[..., Monitor]) -> None:
+    instrument = answered(ScriptedModel("no", delay=0.05))
     worker = Worker(instrument, interval=0.002)
     instrument.session("s-1").request_probe("r")
     worker.start(patience=5.0)
@@ -78,8 +73,10 @@ def test_stopping_gives_what_is_under_way_time_to_come_to_its_end() -> None:
     assert settled(instrument) == 1
 
 
-def test_what_outlasts_the_patience_stays_open_and_is_abandoned_when_its_session_closes() -> None:
-    instrument = monitor(ScriptedModel("never", delay=math.inf))
+def test_what_outlasts_the_patience_stays_open_and_is_abandoned_when_its_session_closes(
+    answered: Callable[..., Monitor],
+) -> None:
+    instrument = answered(ScriptedModel("never", delay=math.inf))
     session = instrument.session("s-1")
     session.request_probe("r")
     worker = Worker(instrument, interval=0.002)
@@ -94,8 +91,8 @@ def test_what_outlasts_the_patience_stays_open_and_is_abandoned_when_its_session
     assert failure.cause is Cause.ABANDONED
 
 
-def test_a_model_that_hangs_is_timed_out_and_the_worker_goes_on() -> None:
-    instrument = monitor(ScriptedModel("never", delay=math.inf), timeout=0.02)
+def test_a_model_that_hangs_is_timed_out_and_the_worker_goes_on(answered: Callable[..., Monitor]) -> None:
+    instrument = answered(ScriptedModel("never", delay=math.inf), timeout=0.02)
     worker = Worker(instrument, interval=0.002)
     worker.start()
     try:
@@ -106,9 +103,9 @@ def test_a_model_that_hangs_is_timed_out_and_the_worker_goes_on() -> None:
         worker.stop()
 
 
-def test_an_inquiry_whose_time_has_not_come_keeps_no_other_waiting() -> None:
+def test_an_inquiry_whose_time_has_not_come_keeps_no_other_waiting(answered: Callable[..., Monitor]) -> None:
     later = AskingDetector(name="later", not_before=1e9)
-    instrument = monitor(ScriptedModel("no"), later, AskingDetector())
+    instrument = answered(ScriptedModel("no"), later, AskingDetector())
     for n in range(3):
         instrument.session(f"s-{n}").request_probe("r")
     worker = Worker(instrument, concurrency=1, interval=0.002)
@@ -120,9 +117,9 @@ def test_an_inquiry_whose_time_has_not_come_keeps_no_other_waiting() -> None:
     assert [session.waiting for session in instrument.sessions] == [1, 1, 1]
 
 
-def test_no_more_sessions_are_drained_at_once_than_it_is_told() -> None:
+def test_no_more_sessions_are_drained_at_once_than_it_is_told(answered: Callable[..., Monitor]) -> None:
     model = ScriptedModel("no", delay=0.005, max_concurrency=100)
-    instrument = monitor(model)
+    instrument = answered(model)
     for n in range(8):
         instrument.session(f"s-{n}").request_probe("r")
     worker = Worker(instrument, concurrency=2, interval=0.002)
@@ -134,8 +131,8 @@ def test_no_more_sessions_are_drained_at_once_than_it_is_told() -> None:
     assert model.most_at_once <= 4  # two queries an inquiry
 
 
-def test_a_session_that_closes_under_the_worker_does_not_stop_it() -> None:
-    instrument = monitor(ScriptedModel("no", delay=0.02))
+def test_a_session_that_closes_under_the_worker_does_not_stop_it(answered: Callable[..., Monitor]) -> None:
+    instrument = answered(ScriptedModel("no", delay=0.02))
     worker = Worker(instrument, interval=0.002)
     closing = instrument.session("s-1")
     closing.request_probe("r")
@@ -149,8 +146,8 @@ def test_a_session_that_closes_under_the_worker_does_not_stop_it() -> None:
         worker.stop()
 
 
-def test_an_async_host_serves_it_in_a_task_group_of_its_own() -> None:
-    instrument = monitor(ScriptedModel("no", delay=0.01))
+def test_an_async_host_serves_it_in_a_task_group_of_its_own(answered: Callable[..., Monitor]) -> None:
+    instrument = answered(ScriptedModel("no", delay=0.01))
     instrument.session("s-1").request_probe("r")
     worker = Worker(instrument, interval=0.002)
 
@@ -164,8 +161,10 @@ def test_an_async_host_serves_it_in_a_task_group_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("patience", [0.0, 2.0])
-def test_to_serve_after_a_stop_settles_what_is_open_if_there_is_patience(patience: float) -> None:
-    instrument = monitor(ScriptedModel("no", delay=0.01))
+def test_to_serve_after_a_stop_settles_what_is_open_if_there_is_patience(
+    patience: float, answered: Callable[..., Monitor]
+) -> None:
+    instrument = answered(ScriptedModel("no", delay=0.01))
     session = instrument.session("s-1")
     session.request_probe("r")
     worker = Worker(instrument)
@@ -209,8 +208,10 @@ def test_a_session_that_cannot_be_drained_stops_no_other_and_says_so() -> None:
     assert fragile.waiting == 0
 
 
-def test_only_sessions_with_open_inquiries_are_looked_at_the_one_that_waits_longest_first() -> None:
-    instrument = monitor(ScriptedModel("no"))
+def test_only_sessions_with_open_inquiries_are_looked_at_the_one_that_waits_longest_first(
+    answered: Callable[..., Monitor],
+) -> None:
+    instrument = answered(ScriptedModel("no"))
     sessions = [instrument.session(f"s-{n}") for n in range(4)]
     for place in (2, 1, 2):
         sessions[place].request_probe("r")

@@ -6,11 +6,15 @@ import ast
 import hashlib
 import io
 import json
+import os
 import shutil
 import subprocess
 import sys
+import time
+import tracemalloc
 import zipfile
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -60,10 +64,23 @@ def unpacked(content: bytes) -> Files:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
+def packed(files: Iterable[tuple[str, bytes]]) -> bytes:
+    """Return a zip file that is laid out as the writer's is."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for name, content in files:
+            entry = zipfile.ZipInfo(name, (2020, 1, 1, 0, 0, 0))
+            entry.compress_type, entry.external_attr, entry.create_system = zipfile.ZIP_DEFLATED, 0o100644 << 16, 3
+            with archive.open(entry, "w", force_zip64=True) as file:
+                file.write(content)
+    return stream.getvalue()
+
+
 def refit(files: Files) -> Files:
     """Make manifest and seal fit what the files have become: what somebody does who has no key."""
     manifest = json.loads(files["manifest.json"])
     manifest["files"] = {name: hashlib.sha256(files[name]).hexdigest() for name in manifest["files"]}
+    manifest["sizes"] = {name: len(files[name]) for name in manifest["files"]}
     manifest["records"] = files["records.jsonl"].count(b"\n")
     content = canonical(manifest).encode()
     seal = b"sha256 %s\nhmac-sha256 -\n" % hashlib.sha256(content + b"-").hexdigest().encode()
@@ -247,6 +264,18 @@ def test_records_removed_reordered_added_or_moved_show_where_all_digests_were_ma
         assert look(refit({**files, name: b"".join(lines)})) == 1
 
 
+def test_a_session_whose_records_stand_there_twice_shows(
+    files: Files, look: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = files["records.jsonl"].splitlines(keepends=True)
+    again = [line for line in lines if row(line[:-1])["session"] == "s-1"]
+    assert not lines[-1].startswith(again[0][:20])
+    assert look(refit({**files, "records.jsonl": b"".join([*lines, *again])})) == 1
+    told = capsys.readouterr().out
+    assert "session 's-1': its records stand in two places" in told
+    assert ": 1 problem\n" in told  # each link and each end is as it should be
+
+
 def test_every_way_to_change_a_field_shows(files: Files, look: Callable[..., int]) -> None:
     lines = files["records.jsonl"].splitlines()
     # An erased one, the erasure, and one with codes.
@@ -297,25 +326,183 @@ def test_what_is_no_bundle_is_2(files: Files, look: Callable[..., int], place: P
     assert look(files, "--key-file", str(place / "nowhere.key")) == 2
 
 
-def test_a_zip_file_with_more_or_less_in_it_shows(bundle: bytes, files: Files, place: Path) -> None:
-    def packed(entries: list[tuple[str, bytes]]) -> int:
-        with zipfile.ZipFile(place / "made.zip", "w") as archive:
-            for name, content in entries:
-                archive.writestr(name, content)
-        return main([str(place / "made.zip")])
+@pytest.fixture(scope="module")
+def judged(place: Path) -> Callable[..., int]:
+    """Return what verifies the bytes of a zip file, in this process, and returns the exit status."""
 
-    assert packed([*files.items()]) == 0
-    assert packed([*files.items(), ("note.txt", b"believe me")]) == 1
-    assert packed([("records.jsonl", b""), *[item for item in files.items() if item[0] != "records.jsonl"]]) == 1
-    with pytest.warns(UserWarning, match="Duplicate name"):
-        assert packed([*files.items(), ("records.jsonl", files["records.jsonl"])]) == 1
-    for cut in (10, len(bundle) // 2, len(bundle) - 1):
-        (place / "cut.zip").write_bytes(bundle[:cut])
-        assert main([str(place / "cut.zip")]) == 2
+    def run(content: bytes, *arguments: str) -> int:
+        (place / "judged.zip").write_bytes(content)
+        return main([str(place / "judged.zip"), *arguments])
+
+    return run
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_a_zip_file_with_more_or_less_in_it_shows(bundle: bytes, files: Files, judged: Callable[..., int]) -> None:
+    items = [*files.items()]
+    assert judged(packed(items)) == judged(packed(reversed(items))) == 0
+    assert judged(packed([*items, ("note.txt", b"believe me")])) == 1
+    assert judged(packed([*items, ("x/", b"")])) == judged(packed([*items, ("./records.jsonl", b"evil")])) == 2
+    assert judged(packed([*items, ("Records.jsonl", b"evil")])) == 1
+    assert judged(packed([("records.jsonl", b""), *[item for item in items if item[0] != "records.jsonl"]])) == 1
+    for name, content in (("manifest.json", b"{}"), ("seal.txt", b"evil"), ("records.jsonl", files["records.jsonl"])):
+        assert judged(packed([(name, content), *items])) == judged(packed([*items, (name, content)])) == 2
+    for cut in (0, 3, 10, len(bundle) // 2, len(bundle) - 1):
+        assert judged(bundle[:cut]) == 2
     damaged = bytearray(bundle)
     damaged[bundle.index(b"records.jsonl") + 200] ^= 1  # in what is compressed
-    (place / "damaged.zip").write_bytes(damaged)
-    assert main([str(place / "damaged.zip")]) == 1
+    assert judged(bytes(damaged)) == 1
+
+
+def test_bytes_that_belong_to_no_file_of_the_bundle_show(
+    bundle: bytes, files: Files, judged: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert judged(bundle) == 0
+    central, name = bundle.index(b"PK\1\2"), len("README.txt")
+    with_comment, hidden, before_directory = io.BytesIO(bundle), io.BytesIO(), io.BytesIO(bundle)
+    with zipfile.ZipFile(with_comment, "a") as archive:
+        archive.comment = b"believe me"
+    with zipfile.ZipFile(hidden, "w") as archive:
+        archive.writestr("records.jsonl", b"evil")
+        archive.filelist.clear()
+        archive.NameToInfo.clear()
+        for other, content in files.items():
+            archive.writestr(other, content)
+    with zipfile.ZipFile(before_directory, "a") as archive:
+        archive.writestr("note.txt", b"believe me")
+        archive.filelist.pop()
+    in_header = bytearray(packed(files.items()))
+    in_header[4] += 1
+    for changed in (
+        *(with_comment.getvalue(), hidden.getvalue(), before_directory.getvalue(), bytes(in_header)),
+        *(b"#!/bin/sh\n" + bundle, bundle + b"behind", bundle[:central] + b"between" + bundle[central:]),
+        _set(bundle, central + 8, 1),  # flags: encrypted
+        _set(bundle, 6, 1),
+        _set(bundle, 7, 8),  # flags: the name is UTF-8
+        _set(bundle, 30, 0xFF),  # the name is not
+        _set(bundle, central + 9, 8),
+        _set(bundle, central + 46, 0xFF),
+        _set(bundle, central + 10, 12),  # packed in another way
+        _set(bundle, central + 41, 0xA1),  # a symbolic link
+        _set(bundle, central + 32, 1),  # a comment of its own
+        _set(bundle, len(bundle) - 12, 1),  # the count of files
+        _set(bundle, 30 + name, 2),  # an extra field of another kind
+        b"PK\5\6" + bytes(18),
+    ):
+        assert judged(changed) == 2
+        assert "error: " in capsys.readouterr().err
+
+
+def _set(content: bytes, at: int, byte: int) -> bytes:
+    assert content[at] != byte
+    return content[:at] + bytes([byte]) + content[at + 1 :]
+
+
+@given(data=st.data())
+@settings(max_examples=150, deadline=None)
+def test_a_byte_flipped_or_put_in_anywhere_in_the_zip_file_shows(
+    data: st.DataObject, bundle: bytes, judged: Callable[..., int]
+) -> None:
+    at = data.draw(st.integers(0, len(bundle)))
+    assert judged(bundle[:at] + data.draw(st.binary(min_size=1, max_size=9)) + bundle[at:]) in {1, 2}
+    flipped = _flipped(bundle, data)
+    with zipfile.ZipFile(io.BytesIO(bundle)) as archive:
+        ends = {entry.header_offset + 49 + len(entry.filename) + entry.compress_size for entry in archive.infolist()}
+    # Of the last byte that is compressed some bits may mean nothing: RFC 1951, section 3.2.3.
+    if next(at for at, byte in enumerate(bundle) if flipped[at] != byte) not in ends:
+        assert judged(flipped) in {1, 2}
+
+
+class Padding:
+    """A compressor that adds something behind the end of what it compressed."""
+
+    def __init__(self, padding: bytes) -> None:
+        self._inner = zlib.compressobj(9, zlib.DEFLATED, -15)
+        self._padding = padding
+
+    def compress(self, data: bytes) -> bytes:
+        return self._inner.compress(data)
+
+    def flush(self) -> bytes:
+        return self._inner.flush() + self._padding
+
+
+@pytest.mark.parametrize("name", ["README.txt", "records.jsonl", "manifest.json", "seal.txt"])
+def test_bytes_hidden_behind_what_is_compressed_show(
+    files: Files, judged: Callable[..., int], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """A reader that has found the end of a file looks no further; what is behind it passes for a part of the file."""
+    changed = refit(files)
+    for padding, status in ((b"", 0), (b"believe me", 1), (b"\0" * (3 << 20), 1)):
+        compressors = iter([Padding(padding if other == name else b"") for other in changed])
+
+        def next_compressor(*_: object, compressors: Iterator[Padding] = compressors) -> Padding:
+            return next(compressors)
+
+        monkeypatch.setattr(zipfile, "_get_compressor", next_compressor)
+        assert judged(packed(changed.items())) == status
+
+
+@pytest.mark.parametrize("size", [-1, 0, 1, True, None, "1", 10**30])
+def test_a_size_that_is_not_the_file_s_shows(files: Files, look: Callable[..., int], size: object) -> None:
+    manifest = json.loads(refit(files)["manifest.json"])
+    actual = manifest["sizes"]["README.txt"]
+    for told in (size, actual + size) if type(size) is int else (size,):
+        manifest["sizes"]["README.txt"] = told
+        content = canonical(manifest).encode()
+        seal = b"sha256 %s\nhmac-sha256 -\n" % hashlib.sha256(content + b"-").hexdigest().encode()
+        assert look({**files, "manifest.json": content, "seal.txt": seal}) == (told != actual)
+
+
+def test_a_zip_file_of_more_than_two_gigabytes_is_read_as_it_is_written(
+    monkeypatch: pytest.MonkeyPatch, judged: Callable[..., int]
+) -> None:
+    """The bounds beyond which numbers are written in another place are moved to where a test can cross them."""
+    for bound in (200, 3_000):
+        monkeypatch.setattr(zipfile, "ZIP64_LIMIT", bound)
+        large = made(filled())
+        monkeypatch.setattr("theodolite.stores.bundle.verify.LARGE", bound)
+        assert b"PK\6\6" in large
+        assert judged(large) == 0
+        assert judged(_set(large, large.index(b"PK\6\6") + 12, 46)) == 2
+        monkeypatch.undo()
+        assert judged(large) == 2
+
+
+def test_what_is_read_is_bounded_by_the_manifest(files: Files, place: Path, judged: Callable[..., int]) -> None:
+    large = b"0" * (64 << 20)
+    for name in ("records.jsonl", "heads.jsonl", "registry.json", "README.txt", "manifest.json", "seal.txt"):
+        content = packed({**files, name: large}.items())
+        tracemalloc.start()
+        try:
+            assert judged(content) == 1
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert peak < 32 << 20, name
+    assert (place / "judged.zip").stat().st_size < 100_000
+
+
+@pytest.mark.parametrize("line", [b"1" * 3_000_000, b"[" * 1_000_000, b'{"session":"' + b"x" * 20_000_000])
+def test_a_long_line_costs_time_in_proportion(files: Files, judged: Callable[..., int], line: bytes) -> None:
+    content = packed(
+        refit({**files, "records.jsonl": line + b"\n", "heads.jsonl": line, "registry.json": line}).items()
+    )
+    start = time.perf_counter()
+    assert judged(content) == 1
+    assert time.perf_counter() - start < 5
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the system has no such files")
+def test_what_is_no_regular_file_is_not_waited_for(files: Files, place: Path) -> None:
+    folder = place / "piped"
+    folder.mkdir()
+    for name, content in files.items():
+        if name != "records.jsonl":
+            (folder / name).write_bytes(content)
+    os.mkfifo(folder / "records.jsonl")
+    assert main([str(folder)]) == 1
+    assert main([str(folder / "records.jsonl")]) == 2
 
 
 def test_names_in_a_bundle_command_no_terminal(
@@ -346,9 +533,7 @@ def test_of_some_sessions_only_their_records_are_in_it(place: Path) -> None:
     assert json.loads(files["manifest.json"])["sessions"] == ["s-1"]
     assert main([str(place / "one.zip"), "--key-file", str(place / "operator.key")]) == 0
     named = {**files, "manifest.json": files["manifest.json"].replace(b'["s-1"]', b'["s-1","s-2"]')}
-    with zipfile.ZipFile(place / "named.zip", "w") as archive:
-        for name, content in refit(named).items():
-            archive.writestr(name, content)
+    (place / "named.zip").write_bytes(packed(refit(named).items()))
     assert main([str(place / "named.zip")]) == 1
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import sqlite3
 import subprocess
 import sys
 import threading
@@ -14,20 +13,31 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
-from sqlalchemy import event
+from sqlalchemy import Connection, event
 
 from theodolite.core.errors import StoreError
 from theodolite.core.store import Entry, Record, verify
 from theodolite.stores.memory import MemoryStore
 from theodolite.stores.sqlite import SQLiteStore
 from theodolite.stores.sqlite.backlog import Backlog
-from theodolite.stores.sqlite.commit import Committer
+from theodolite.stores.sqlite.commit import Chain, Committer
 
 Entries = Callable[..., Entry]
 Texts = Callable[..., list[str]]
 Locked = Callable[[Path], AbstractContextManager[None]]
 
 KEY = b"a key that only the operator has"
+
+
+def chain() -> Chain:
+    """Return the end of the chain of a new session."""
+    return Chain(-1, "", None, "")
+
+
+@pytest.fixture
+def connection(store: SQLiteStore) -> Iterator[Connection]:
+    with store.engine.connect() as connection:
+        yield connection
 
 
 def test_a_locked_file_is_told_to_whoever_waits_and_to_the_next_append(
@@ -97,10 +107,10 @@ def test_whoever_waits_is_not_told_of_a_failure_that_began_before_he_came(
 def test_a_full_disk_loses_nothing_that_was_acknowledged(store: SQLiteStore, entry: Entries) -> None:
     pages = [40]
 
-    def limit(connection: sqlite3.Connection, *_: object) -> None:
-        connection.execute(f"PRAGMA max_page_count = {pages[0]}").fetchall()
+    def limit(connection: Connection) -> None:
+        connection.exec_driver_sql(f"PRAGMA max_page_count = {pages[0]}").all()
 
-    event.listen(store.engine, "checkout", limit)
+    event.listen(store.engine, "begin", limit)
     acknowledged: list[Record] = []
     told = ""
     while not told:
@@ -183,10 +193,8 @@ def test_a_file_that_was_moved_away_is_told_and_written_once_it_is_back(
 def test_a_file_that_was_moved_away_is_not_made_anew(file: Path, store: SQLiteStore, entry: Entries) -> None:
     store.append(entry(), durable=True)
     file.rename(file.with_name("elsewhere.db"))
-    reading = store.read()
-    next(reading)
     with pytest.raises(StoreError, match="unable to open"):
-        list(store.read())  # on a connection of its own
+        list(store.read())
     assert not file.exists()
 
 
@@ -211,10 +219,10 @@ def test_an_io_error_loses_nothing_that_was_acknowledged(file: Path) -> None:
 
 
 def test_an_attempt_that_did_reach_the_file_is_not_taken_for_another_writer(
-    file: Path, store: SQLiteStore, entry: Entries
+    file: Path, store: SQLiteStore, connection: Connection, entry: Entries
 ) -> None:
     store.append(entry(), durable=True)
-    committer = Committer(store.engine, file, KEY)
+    committer = Committer(store.engine, connection, file, KEY, limit=60.0)
     chain, fresh = committer.chain("s-1"), committer.chain("s-2")
     before, group = (chain.head, fresh.head), [store.append(entry("s-1")), store.append(entry("s-2"))]
     store.flush()
@@ -229,7 +237,7 @@ def test_an_attempt_that_did_reach_the_file_is_not_taken_for_another_writer(
 
 def test_nobody_is_told_of_a_failure_that_a_later_attempt_made_good(entry: Entries) -> None:
     """Between a failure and the moment when whoever waits gets to look, his record may have been written."""
-    backlog = Backlog(room=10_000, linger=0.0, retry=0.0)
+    backlog = Backlog(room=10_000, linger=0.0, retry=0.0, limit=60.0)
     record, attempts = MemoryStore().append(entry()), itertools.count()
 
     def fail_every_other_time(_: tuple[Record, ...]) -> None:
@@ -241,9 +249,9 @@ def test_nobody_is_told_of_a_failure_that_a_later_attempt_made_good(entry: Entri
         for _ in range(100):
             try:
                 with backlog.lock:
-                    backlog.admit(1, waits=True)
-                    backlog.put(record, 1)
-                    backlog.wait()
+                    assert backlog.admit(1, backlog.turn(), waits=True) is None
+                    backlog.put(record, 1, chain())
+                backlog.wait()
             except StoreError as error:
                 told.append(str(error))
         return told
@@ -256,8 +264,10 @@ def test_nobody_is_told_of_a_failure_that_a_later_attempt_made_good(entry: Entri
     assert {error[:6] for error in told} <= {"locked"}
 
 
-def test_a_gap_in_memory_does_not_get_into_the_file(file: Path, store: SQLiteStore, entry: Entries) -> None:
-    committer, memory = Committer(store.engine, file, KEY), MemoryStore()
+def test_a_gap_in_memory_does_not_get_into_the_file(
+    file: Path, store: SQLiteStore, connection: Connection, entry: Entries
+) -> None:
+    committer, memory = Committer(store.engine, connection, file, KEY, limit=60.0), MemoryStore()
     group = [memory.append(entry(name)) for name in ("s-1", "s-2", "s-1", "s-1", "s-1", "s-2")]
     for name in ("s-1", "s-2"):
         committer.chain(name).n = 9
@@ -282,7 +292,7 @@ def restless() -> Iterator[None]:
 @pytest.mark.usefixtures("restless")
 def test_what_is_admitted_while_the_work_ends_is_written_or_refused(entry: Entries) -> None:
     for _ in range(100):
-        backlog = Backlog(room=1, linger=0.0, retry=1.0)
+        backlog = Backlog(room=1, linger=0.0, retry=1.0, limit=60.0)
         record, taken, written = MemoryStore().append(entry()), [0], [0]
 
         def write(group: tuple[Record, ...], written: list[int] = written) -> None:
@@ -290,13 +300,17 @@ def test_what_is_admitted_while_the_work_ends_is_written_or_refused(entry: Entri
 
         def fill(backlog: Backlog = backlog, record: Record = record, taken: list[int] = taken) -> None:
             while True:
+                turn = backlog.turn()
                 with backlog.lock:
                     try:
-                        backlog.admit(1, waits=False)
+                        gate = backlog.admit(1, turn, waits=False)
                     except StoreError:
                         return
-                    backlog.put(record, 1)
-                    taken[0] += 1
+                    if gate is None:
+                        backlog.put(record, 1, chain())
+                        taken[0] += 1
+                if gate is not None:
+                    turn.wait(gate)
 
         with ThreadPoolExecutor(2) as pool:
             ending = [pool.submit(backlog.work, write), pool.submit(fill)]
@@ -308,7 +322,7 @@ def test_what_is_admitted_while_the_work_ends_is_written_or_refused(entry: Entri
 
 
 def test_a_writing_thread_that_dies_leaves_nobody_waiting(entry: Entries) -> None:
-    backlog = Backlog(room=10_000, linger=0.0, retry=1.0)
+    backlog = Backlog(room=10_000, linger=0.0, retry=1.0, limit=60.0)
     record = MemoryStore().append(entry())
 
     def fail(_: tuple[Record, ...]) -> None:
@@ -319,13 +333,12 @@ def test_a_writing_thread_that_dies_leaves_nobody_waiting(entry: Entries) -> Non
             backlog.work(fail)
 
     thread = threading.Thread(target=work)
-    with backlog.lock:
-        backlog.put(record, 1)
-        thread.start()
-        with pytest.raises(StoreError, match="its writing thread has died"):
-            backlog.wait()
-        with pytest.raises(StoreError, match="its writing thread has died"):
-            backlog.admit(1, waits=False)
+    backlog.put(record, 1, chain())
+    thread.start()
+    with pytest.raises(StoreError, match="its writing thread has died"):
+        backlog.wait()
+    with pytest.raises(StoreError, match="its writing thread has died"):
+        backlog.admit(1, backlog.turn(), waits=False)
     thread.join()
 
 
@@ -354,7 +367,7 @@ def test_ready_tells_that_writing_behind_fails_until_it_succeeds(file: Path, ent
 
 
 def test_ready_tells_that_the_writing_thread_has_died() -> None:
-    backlog = Backlog(room=10_000, linger=0.0, retry=1.0)
+    backlog = Backlog(room=10_000, linger=0.0, retry=1.0, limit=60.0)
     backlog.ready()
     backlog.stop()
     backlog.work(lambda _: None)

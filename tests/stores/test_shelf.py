@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -99,6 +101,46 @@ def test_what_does_not_open_is_told_after_all_that_does(folder: Path, shelf: Sea
     assert len(list(folder.iterdir())) == 7  # nothing was taken away
 
 
+@posix
+@pytest.mark.parametrize("kind", ["pipe", "socket", "link", "folder"])
+def test_what_is_no_regular_file_is_told_and_neither_waited_for_nor_followed(
+    folder: Path, shelf: SealedShelf, kind: str
+) -> None:
+    shelf.keep("s-1", b"kept")
+    strange = folder / f"{SEALER.name('s-0')}.sealed"
+    with socket.socket(socket.AF_UNIX) as listening, contextlib.chdir(folder):
+        if kind == "pipe":
+            os.mkfifo(strange)
+        elif kind == "socket":
+            listening.bind(strange.name)
+        elif kind == "link":
+            strange.symlink_to(f"{SEALER.name('s-1')}.sealed")
+        else:
+            strange.mkdir()
+        held = shelf.held()
+        assert next(held) == b"kept"
+        with pytest.raises(StoreError, match=rf"{strange.name}: it is no regular file.*take it away"):
+            next(held)
+
+
+@posix
+def test_what_takes_the_place_of_a_file_at_the_last_moment_is_not_waited_for(
+    folder: Path, shelf: SealedShelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shelf.keep("s-1", b"kept")
+    (file,) = folder.iterdir()
+    regular = file.lstat()
+    file.unlink()
+    os.mkfifo(file)
+
+    def before(_: Path) -> os.stat_result:
+        return regular
+
+    monkeypatch.setattr(Path, "lstat", before)
+    with pytest.raises(StoreError, match="it is no regular file"):
+        list(shelf.held())
+
+
 def test_what_a_killed_process_left_half_written_is_swept_and_what_is_not_ours_is_left(
     folder: Path, shelf: SealedShelf
 ) -> None:
@@ -154,6 +196,38 @@ def test_a_full_disk_leaves_what_was_held(folder: Path, shelf: SealedShelf) -> N
     assert "cannot hold session 's-1': File too large; free space" in done.stdout
     assert list(shelf.held()) == [b"before"]
     assert len(list(folder.iterdir())) == 1
+
+
+TRACED = """
+import os, stat, sys
+from pathlib import Path
+from theodolite.stores.sealing import SealedShelf, Sealer
+
+def synced(descriptor, sync=os.fsync):
+    sync(descriptor)
+    print("fsync", "folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
+
+def touched(event, arguments):
+    if event in {"os.rename", "os.remove", "os.truncate"} and sys.argv[1] in str(arguments[0]):
+        print(event)
+
+shelf = SealedShelf(Path(sys.argv[1]), Sealer(sys.argv[2].encode()))
+os.fsync = synced
+sys.addaudithook(touched)
+for work in (lambda: shelf.keep("s-1", b"saved"), lambda: shelf.keep("s-1", b"again"), lambda: shelf.drop("s-1")):
+    work()
+    print("returned")
+"""
+
+
+@posix
+def test_what_is_kept_or_dropped_is_on_the_disk_when_it_returns(folder: Path) -> None:
+    """The file is synced before it gets its name, and the folder after each name that came or went."""
+    command = [sys.executable, "-c", TRACED, str(folder), KEY]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    kept = ["fsync file", "os.rename", "fsync folder", "returned"]
+    assert done.stdout.splitlines() == [*kept, *kept, "os.remove", "fsync folder", "returned"]
+    assert list(folder.iterdir()) == []
 
 
 def shelve_and_be_killed(folder: Path, seed: str, lines: int) -> dict[str, set[str]]:

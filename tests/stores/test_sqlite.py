@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from msgspec import Raw
 from msgspec.structs import astuple, replace
 from sqlalchemy import event
-from sqlalchemy.pool import QueuePool
 
 from theodolite.core.errors import StoreError
 from theodolite.core.store import Entry, Kind, Record, verify
@@ -257,7 +256,11 @@ def test_a_reader_blocks_no_writer_and_sees_one_moment(store: SQLiteStore, entry
 def test_a_reader_that_is_dropped_leaves_nothing_open(store: SQLiteStore, entry: Entries) -> None:
     for n in range(10):
         store.append(entry(at=float(n)))
+    opened: list[object] = []
+    closed: list[object] = []
+    event.listen(store.engine, "connect", lambda connection, _: opened.append(connection))
+    event.listen(store.engine, "close", lambda connection, _: closed.append(connection))
     for _ in range(30):
         next(store.read())
-    assert isinstance(store.engine.pool, QueuePool)
-    assert store.engine.pool.checkedout() == 0
+    assert len(opened) == 30
+    assert closed == opened

@@ -34,7 +34,7 @@ def with_system(settings: Settings, file: Path | None) -> Settings:
     if file is None:
         return settings
     try:
-        text = file.read_text(encoding="utf-8")
+        text = file.read_bytes().decode()  # as it stands: a prompt whose line ends were changed has another hash
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"the system prompt {file} cannot be read: {error}") from error
     table = {**settings.detectors.get(DETECTOR, {}), "system": text}

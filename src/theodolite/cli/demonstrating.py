@@ -23,7 +23,7 @@ from theodolite.core.errors import ConfigError
 from theodolite.core.policy import Outcome
 from theodolite.reports.layout import Block, Heading, Paragraph, Span, Style, counted
 from theodolite.reports.probes import DETECTOR, probe_blocks
-from theodolite.reports.telling import session_blocks
+from theodolite.reports.session import session_blocks
 from theodolite.reports.totals import Origin
 from theodolite.runtime.replay import Sighting, replay
 

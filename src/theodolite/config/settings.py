@@ -14,7 +14,7 @@ from typing import get_type_hints
 import msgspec
 from msgspec import Struct
 
-from theodolite.config.models import ModelSettings, PanelSettings
+from theodolite.config.models import KINDS, ModelSettings, PanelSettings
 from theodolite.core.arguments import is_mapping
 from theodolite.core.budget import Budget
 from theodolite.core.errors import ConfigError
@@ -44,7 +44,6 @@ _OPEN_TABLES: tuple[tuple[str, type], ...] = (
     ("policy.modes", Mode),
     ("tools", Effect),
     ("detectors", dict),
-    ("models", ModelSettings),
 )
 
 
@@ -145,16 +144,26 @@ def read_settings(path: Path | None = None) -> Settings:
         raise ConfigError(f"{path} is not TOML: {error}") from error
     if "folder" in document:
         raise ConfigError(f"{path}: unknown key 'folder'; paths are relative to the file itself")
+    _check_open_tables(document, path)
+    try:
+        return msgspec.convert({**document, "folder": str(path.parent)}, Settings)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{path}: {explained(str(error), _keys(Settings))}") from error
+
+
+def _check_open_tables(document: object, path: Path) -> None:
+    """Raise ConfigError for what does not belong into the tables whose keys the operator chooses."""
     for table, kind in _OPEN_TABLES:
         for key, value in _table(document, table).items():
             try:
                 msgspec.convert(value, kind)
             except msgspec.ValidationError as error:
                 raise ConfigError(f"{path}: {table}.{key}: {error}. {PAGE}") from error
-    try:
-        return msgspec.convert({**document, "folder": str(path.parent)}, Settings)
-    except msgspec.ValidationError as error:
-        raise ConfigError(f"{path}: {explained(str(error), _keys(Settings))}") from error
+    for name, value in _table(document, "models").items():
+        try:
+            msgspec.convert(value, ModelSettings)
+        except msgspec.ValidationError as error:
+            raise ConfigError(f"{path}: models.{name}: {_explained_model(str(error), value)}") from error
 
 
 def read_named(path: Path) -> bytes:
@@ -184,6 +193,14 @@ def explained(message: str, keys: list[str], table: str = "") -> str:
         return f"{message.replace('$.', table)}{_words(message)}. {PAGE}"
     key = ".".join(part for part in (unknown[2], unknown[1]) if part)
     return f"unknown key '{table}{key}'; {nearest(table + key, keys)}"
+
+
+def _explained_model(message: str, table: object) -> str:
+    """Return msgspec's message about a model in the words of a TOML file."""
+    kind = table.get("kind") if is_mapping(table) else None
+    if isinstance(kind, str) and kind not in KINDS:
+        return f"there is no kind {kind!r}; known: {', '.join(KINDS)}"
+    return explained(message, ["kind", *KINDS[kind].__struct_fields__] if isinstance(kind, str) else [])
 
 
 def _words(message: str) -> str:

@@ -70,12 +70,9 @@ def freeze(arguments: Mapping[str, object]) -> tuple[Raw, tuple[Foreign, ...]]:
     except (RuntimeError, TypeError, ValueError):
         pass  # another thread changed it meanwhile: what follows copies first
     if not is_mapping(arguments):
-        kind = (
-            "str: json.loads it first, as with OpenAI's calls"
-            if isinstance(arguments, str)
-            else type(arguments).__name__
-        )
-        raise EventError(f"arguments must be a mapping, or JSON as msgspec.Raw, not {kind}")
+        kind = type(arguments).__name__
+        hint = ": json.loads it first, as with the arguments of OpenAI's calls" if kind == "str" else ""
+        raise EventError(f"arguments must be a mapping, or JSON as msgspec.Raw, not {kind}{hint}")
     bent = _Bending()
     copy = bent.value(arguments, "", MAX_DEPTH)
     return Raw(_ENCODER.encode(copy if isinstance(copy, dict) else {})), tuple(bent.found)

@@ -21,8 +21,9 @@ _UNSEEN = re.compile(
 _MARKS = 4
 # `##vso[`, `##[` and `##teamcity[` count anywhere in a line; `::error` where a line begins, which wrapping may move.
 _COMMAND = re.compile(r"#(?=#[\w.]*\[)|:(?=:[A-Za-z])")
-# In JSON these stand in strings alone: what is not ASCII, what HTML reads, and what a CI system reads.
-_NOT_PLAIN = re.compile(r"[^\n\x20-\x7e]|[<>&]|#(?=#)|:(?=:[A-Za-z])")
+# In JSON these stand in strings alone: what is not ASCII and what a CI system reads, and what HTML reads.
+_NOT_PLAIN = re.compile(r"[^\n\x20-\x7e]|#(?=#)|:(?=:[A-Za-z])")
+_MARKUP = "<>&"
 
 
 def inert(text: str, limit: int | None = None) -> str:
@@ -81,7 +82,10 @@ def ascii_json(document: bytes) -> bytes:
     >>> print(ascii_json('{"a":"<b> é \U0001f600 ##[x]"}'.encode()).decode())
     {"a":"\u003cb\u003e \u00e9 \ud83d\ude00 \u0023#[x]"}
     """
-    return _NOT_PLAIN.sub(_units, document.decode()).encode("ascii")
+    text = _NOT_PLAIN.sub(_units, document.decode())
+    for char in _MARKUP:
+        text = text.replace(char, f"\\u{ord(char):04x}")
+    return text.encode("ascii")
 
 
 def _units(match: re.Match[str]) -> str:

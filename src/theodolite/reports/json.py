@@ -7,7 +7,7 @@ from typing import BinaryIO
 import msgspec
 
 from theodolite.core.reader import Unreadable
-from theodolite.reports.document import session_report, summary
+from theodolite.reports.entries import session_report, summary
 from theodolite.reports.escaping import ascii_json
 from theodolite.reports.totals import NOWHERE, Origin, Run, Totals
 from theodolite.runtime.replay import Sighting

@@ -7,21 +7,21 @@ zero, since nobody measured them, and no clock or host is asked.
 
 from __future__ import annotations
 
-import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from tempfile import SpooledTemporaryFile
 from types import MappingProxyType
 from typing import BinaryIO
 from xml.etree import ElementTree as ET
 
 from theodolite.core.policy import Outcome
-from theodolite.reports.alarms import alarms, blindness, fresh, old, sentences
+from theodolite.reports.alarms import alarms, fresh
 from theodolite.reports.document import SessionReport, Summary, UnreadableReport
 from theodolite.reports.escaping import inert
 from theodolite.reports.layout import counted
+from theodolite.reports.limits import FAILURES, FINDINGS, LARGEST, NAME, PARTS, QUOTE
 from theodolite.reports.pages import meaning_of
-from theodolite.reports.telling import FAILURES, FINDINGS, NAME, QUOTE
+from theodolite.reports.room import Room
+from theodolite.reports.sentences import blindness, old, sentences
 
 __all__ = ("JUnitWriter",)
 
@@ -32,26 +32,39 @@ _RESULTS: Mapping[Outcome, tuple[str | None, str]] = {
     Outcome.NOT_ENOUGH_EVIDENCE: ("skipped", "not_enough_evidence"),
     Outcome.CLEAN: (None, ""),
 }
-# GitLab takes files of up to 30 MB (docs.gitlab.com, unit test reports): when cases have so much text, later ones have
-# their message alone. Each case is written all the same.
-DETAILS = 20_000_000
-# Cases are held in memory up to this size, then in a temporary file: their number stands before them.
-HELD = 4_000_000
+# The results by rank: where not all cases fit, those of a higher rank give way.
+_RANKS = ("failure", "error", "skipped", None)
+# What is called what has no case of its own.
+_MORE = {
+    "failure": "sessions with a finding",
+    "error": "sessions that failed, or parts that could not be read",
+    "skipped": "sessions without enough evidence",
+    None: "sessions that passed",
+}
+# Bytes for the head of the file and its last cases: fifty codes of 60 characters, of at most 6 bytes each, and as much
+# again for all else. And bytes for what explains cases of one result: when they have so much, others have their message
+# alone (our choice).
+FRAME = 40_000
+DETAILS: Mapping[str | None, int] = {"failure": 2_000_000, "error": 500_000, "skipped": 250_000, None: 250_000}
 
 
 class JUnitWriter:
-    """Writes the cases at the end, behind their number, which Jenkins and Ant want. `pages` are those of plug-ins."""
+    """Writes the cases at the end, behind their number, which Jenkins and Ant want. `pages` are those of plug-ins.
+
+    Holds the cases that the file will have, five megabytes at most. Where not all sessions fit, those that passed give
+    way first; what is left out stands as one case of its result, which says how many there are.
+    """
 
     def __init__(self, stream: BinaryIO, *, pages: Mapping[str, str] = MappingProxyType({})) -> None:
         self._stream = stream
         self._pages = pages
-        self._cases = SpooledTemporaryFile(max_size=HELD)  # noqa: SIM115 - open until `end`, or until nobody holds it
-        self._results: Counter[str] = Counter()
+        self._cases = Room(LARGEST - FRAME)
         self._names: Counter[int] = Counter()
-        self._details = DETAILS
+        self._details = dict(DETAILS)
 
-    def add(self, session: SessionReport) -> None:
+    def add(self, session: SessionReport, thresholds: Mapping[str, float] = MappingProxyType({})) -> None:
         """Take a session."""
+        del thresholds
         agent = inert(session.agent_id, NAME).replace(".", "_") or "sessions"
         result, kind = (None, "") if session.counts_as is None else _RESULTS[session.counts_as]
         message, lines = self._said(session, result)
@@ -66,13 +79,16 @@ class JUnitWriter:
         for part in summary.unreadable:
             message = inert(part.reason, QUOTE)
             self._case("theodolite.unreadable", _place(part), ("error", "unreadable"), message, [message])
+        more = [_rest(result, self._cases.left_out[rank]) for rank, result in enumerate(_RANKS)]
+        cases = [self._cases.held(rank) + bool(rest) for rank, rest in enumerate(more)]
+        failures, errors, skipped, _ = cases
         suite = ET.Element(
             "testsuite",
             name="theodolite scan",
-            tests=str(self._results.total()),
-            failures=str(self._results["failure"]),
-            errors=str(self._results["error"]),
-            skipped=str(self._results["skipped"]),
+            tests=str(sum(cases)),
+            failures=str(failures),
+            errors=str(errors),
+            skipped=str(skipped),
             time="0",
         )
         properties = ET.SubElement(suite, "properties")
@@ -80,9 +96,8 @@ class JUnitWriter:
             ET.SubElement(properties, "property", name=name, value=value)
         start, stop = ET.tostring(suite, encoding="unicode").rsplit("</", 1)
         self._stream.write(f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n{start}\n'.encode())
-        with self._cases:
-            self._cases.seek(0)
-            shutil.copyfileobj(self._cases, self._stream)
+        self._stream.writelines(self._cases.pieces(*range(len(_RANKS))))
+        self._stream.writelines(more)
         self._stream.write(f"</{stop}\n</testsuites>\n".encode())
 
     def _said(self, session: SessionReport, result: str | None) -> tuple[str, list[str]]:
@@ -112,20 +127,36 @@ class JUnitWriter:
             yield f"... and {len(found) - FINDINGS:,} more findings: --format json has all"
 
     def _case(self, group: str, name: str, result: tuple[str | None, str], message: str, lines: Sequence[str]) -> None:
-        """Write a case. Two of one name are told apart: GitLab takes the first alone."""
+        """Take a case. Two of one name are told apart: GitLab takes the first alone."""
         key = hash((group, name))
-        self._names[key] += 1
-        times = f" ({self._names[key]})" if self._names[key] > 1 else ""
-        case = ET.Element("testcase", classname=group, name=name + times, time="0")
+        times = f" ({self._names[key] + 1})" if self._names[key] else ""
+        tag = result[0]
         text = "\n".join(lines)
-        self._details -= len(text.encode())
-        tag, kind = result
-        told = ET.SubElement(case, tag, message=message, type=kind) if tag else None
-        if text and self._details >= 0:
-            told = ET.SubElement(case, "system-out") if told is None else told
-            told.text = text
-        self._results[tag or "passed"] += 1
-        self._cases.write(ET.tostring(case, encoding="utf-8", xml_declaration=False) + b"\n")
+        case = _case(group, name + times, result, message, text)
+        if text and len(case) > self._details[tag]:
+            text, case = "", _case(group, name + times, result, message, "")
+        if text:
+            self._details[tag] -= len(case)
+        if self._cases.add(case, _RANKS.index(tag)):
+            self._names[key] += 1
+
+
+def _case(group: str, name: str, result: tuple[str | None, str], message: str, text: str) -> bytes:
+    tag, kind = result
+    case = ET.Element("testcase", classname=group, name=name, time="0")
+    told = ET.SubElement(case, tag, message=message, type=kind) if tag else None
+    if text:
+        told = ET.SubElement(case, "system-out") if told is None else told
+        told.text = text
+    return f"{ET.tostring(case, encoding='unicode')}\n".encode()
+
+
+def _rest(result: str | None, count: int) -> bytes:
+    """Return a case for those of one result that were left out, if there are any."""
+    if not count:
+        return b""
+    name = f"... and {count:,} more {_MORE[result]}"
+    return _case("theodolite.left_out", name, (result, "left_out"), f"{name}: --format json has all", "")
 
 
 def _causes(session: SessionReport) -> list[str]:
@@ -167,5 +198,9 @@ def _properties(summary: Summary) -> dict[str, str]:
 
 
 def _counts(summary: Summary) -> Iterator[tuple[str, str]]:
-    for code, count in summary.findings.items():
+    """Yield how many findings there are of each code, and of very many codes of the rest."""
+    most = sorted(summary.findings.items(), key=lambda item: -item[1])
+    for code, count in sorted(most[:PARTS]):
         yield f"theodolite.findings.{inert(code, NAME)}", str(count)
+    if len(most) > PARTS:
+        yield "theodolite.findings", str(sum(count for _, count in most[PARTS:]))

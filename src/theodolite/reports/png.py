@@ -14,7 +14,7 @@ from theodolite.reports.escaping import inert
 from theodolite.reports.layout import counted
 from theodolite.reports.markup import Markup, element
 from theodolite.reports.timeline import AXIS, LANE, Timeline, drawn, timeline
-from theodolite.reports.wording import verdict
+from theodolite.reports.words import verdict
 
 __all__ = ("PNGWriter", "has_fonts")
 
@@ -57,25 +57,24 @@ Hollow circle on a dotted line: the answer of a surrogate model, which says noth
 
 
 class PNGWriter:
-    """Draws at the end, and holds what it will draw. `thresholds` are the scores from which codes alarm.
+    """Draws at the end, and holds what it will draw.
 
     Text needs a font of the system (see `has_fonts`): where there is none, the shapes are drawn without it.
 
     Raises MissingExtraError when resvg is not installed.
     """
 
-    def __init__(self, stream: BinaryIO, *, thresholds: Mapping[str, float] = MappingProxyType({})) -> None:
+    def __init__(self, stream: BinaryIO) -> None:
         _rendered(_picture([], "", ""))  # now, and not when everything was judged
         self._stream = stream
-        self._thresholds = thresholds
         self._drawn: list[tuple[SessionReport, Timeline]] = []
         self._more = 0
 
-    def add(self, session: SessionReport) -> None:
+    def add(self, session: SessionReport, thresholds: Mapping[str, float] = MappingProxyType({})) -> None:
         """Take a session."""
         if session.counts_as is Outcome.FINDING:
             if len(self._drawn) < DRAWN:
-                self._drawn.append((session, timeline(session, self._thresholds)))
+                self._drawn.append((session, timeline(session, thresholds)))
             else:
                 self._more += 1
 

@@ -51,7 +51,9 @@ def _answers(signal: Signal, said: Reading) -> Iterator[Block]:
                 yield Paragraph((Span(f"{who} says why: "), quoted))
     level = "over" if signal.alarmed else "below"
     score = f"{signal.code}: score {said.score:.2f}, {level} its threshold, which is {signal.status}"
-    yield Paragraph((Span(score), Span("; one probe never acts and is no finding", Style.QUIET)))
+    found = signal.alarmed and signal.finds
+    worth = "a finding; it causes no action" if found else "one probe never acts and is no finding"
+    yield Paragraph((Span(score), Span(f"; {worth}", Style.QUIET)))
     models = ", ".join(inert(model, NAME) for model in dict.fromkeys(said.models))
     if said.surrogate:
         told = f"answered by {models}, a model that the recording does not name: it says nothing about that agent"

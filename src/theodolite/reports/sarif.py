@@ -6,7 +6,7 @@ Specification: SARIF Version 2.1.0, OASIS Standard, 27 March 2020.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePath
 from types import MappingProxyType
 from typing import BinaryIO
@@ -16,30 +16,32 @@ import msgspec
 
 from theodolite.core.policy import Outcome
 from theodolite.core.reading import Level, Status
-from theodolite.reports.alarms import alarms, blindness, sentences, worst
+from theodolite.reports.alarms import alarms, worst
 from theodolite.reports.document import FindingReport, SessionReport, SignalReport, Summary, UnreadableReport
 from theodolite.reports.escaping import ascii_json, inert
+from theodolite.reports.limits import LARGEST, NAME, QUOTE
 from theodolite.reports.pages import meaning_of, page, references_of
-from theodolite.reports.telling import NAME, QUOTE
+from theodolite.reports.room import Room
+from theodolite.reports.sentences import blindness, sentences
 from theodolite.reports.triage import Standing
 
-__all__ = ("LARGEST", "RESULTS", "SarifWriter")
+__all__ = ("SarifWriter",)
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-# GitHub rejects a run of more results, and shows the first 5,000 of them by severity; it shows 100 locations of a
-# result and 10 tags of a rule. A compressed file may have 10 MB: one that has no more before will have no more after.
+# GitHub shows 100 locations of a result and 10 tags of a rule, and the first 5,000 results of a run by severity. It
+# rejects a run of more than 25,000 results, which our size alone rules out: each has more than 200 bytes.
 # Source: docs.github.com, "SARIF results exceed one or more limits".
-RESULTS, LOCATIONS, TAGS, LARGEST = 25_000, 100, 10, 10_000_000
-# What of the size is left for rules and notifications, and what bounds those: notifications, and characters of a page
-# that a plug-in brings (our choice).
-RESERVED, NOTIFICATIONS, HELP = 2_000_000, 500, 10_000
+LOCATIONS, TAGS = 100, 10
+# Of the size, bytes for rules, and for what the log says of itself. And what bounds those: notifications, and
+# characters of a page that a plug-in brings (our choice).
+RULES, FRAME, NOTIFICATIONS, HELP = 1_000_000, 50_000, 500, 10_000
+# What gives way to what, where not all fits: old findings to new ones, and to both what went wrong.
+NEW, OLD, NOTE = range(3)
 # No path is longer (limits.h of Linux): what is has no such file.
 PATH_MAX = 4_096
 
 _ENCODER = msgspec.json.Encoder()
 _Object = dict[str, object]
-
-_START = b'{"$schema":"%b","version":"2.1.0","runs":[{"results":[\n' % SCHEMA.encode()
 
 _NOTIFICATIONS = {
     "failed": "A detector could not judge, or a part of a session could not be read.",
@@ -50,36 +52,61 @@ _NOTIFICATIONS = {
 
 
 class SarifWriter:
-    """Writes each result as it comes; the rules and what went wrong follow. `pages` are those of plug-ins."""
+    """Writes the log at the end. `pages` are those of plug-ins.
+
+    Holds the results and notifications that the log will have, five megabytes at most: new findings before those that
+    are known or suppressed, and all findings before what went wrong. What is left out is counted in the last
+    notification.
+    """
 
     def __init__(self, stream: BinaryIO, *, pages: Mapping[str, str] = MappingProxyType({})) -> None:
         self._stream = stream
         self._pages = pages
-        self._rules: dict[str, int] = {}
-        self._notes: list[_Object] = []
-        self._size = self._results = self._left_out = self._unsaid = 0
+        self._held = Room(LARGEST - RULES - FRAME)
+        self._rules: list[bytes] = []
+        self._places: dict[str, int] = {}
+        self._room = RULES
+        self._notes = self._unsaid = 0
 
-    def add(self, session: SessionReport) -> None:
-        """Write the findings of a session."""
+    def add(self, session: SessionReport, thresholds: Mapping[str, float] = MappingProxyType({})) -> None:
+        """Take the findings of a session."""
+        del thresholds
         signals = alarms(session)
         for finding in session.findings:
             found = signals.get((finding.code, finding.source), ())
             told = "\n".join(sentences(session, finding, found, self._pages))
-            rule = self._rules.setdefault(inert(finding.code, QUOTE), len(self._rules))
-            self._result({**_result(session, finding, worst(found), told), "ruleIndex": rule})
+            result = {**_result(session, finding, worst(found), told), **self._ruled(inert(finding.code, QUOTE))}
+            self._held.add(_piece(result), NEW if finding.standing is Standing.NEW else OLD)
         for note in _wrong(session):
             self._note(note)
 
+    def _note(self, note: _Object) -> None:
+        if self._notes < NOTIFICATIONS:
+            self._notes += self._held.add(_piece(note), NOTE)
+        else:
+            self._unsaid += 1
+
+    def _ruled(self, code: str) -> _Object:
+        """Return the place of a rule among the rules, where there is room for it: whole, or without its page."""
+        if code not in self._places:
+            for helps in (True, False):
+                rule = _piece(self._described(code, helps=helps))
+                if len(rule) <= self._room:
+                    self._room -= len(rule)
+                    self._places[code] = len(self._rules)
+                    self._rules.append(rule)
+                    break
+        return {"ruleIndex": self._places[code]} if code in self._places else {}
+
     def end(self, summary: Summary) -> None:
-        """Write what the results refer to, which makes the log whole."""
+        """Write the log."""
         for part in summary.unreadable:
             self._note(_notification("unreadable", f"{_place(part)}: {part.reason}", part.file))
-        for kind, count in (("findings", self._left_out), ("notifications", self._unsaid)):
-            if count:
-                self._notes.append(_notification("left_out", f"{count:,} more {kind}: --format json has all"))
-        rest: _Object = {
+        notes = [*self._held.pieces(NOTE), *map(_piece, self._left_out())]
+        run: _Object = {
+            "results": _array(self._held.pieces(NEW, OLD)),
             "tool": {"driver": self._driver(summary)},
-            "invocations": [{"executionSuccessful": summary.complete, "toolExecutionNotifications": self._notes}],
+            "invocations": [{"executionSuccessful": summary.complete, "toolExecutionNotifications": _array(notes)}],
             "columnKind": "utf16CodeUnits",
             "properties": {
                 "calibration": inert(summary.calibration or "", NAME),
@@ -90,36 +117,33 @@ class SarifWriter:
                 "unread": summary.unread,
             },
         }
-        start = b"" if self._results else _START
-        self._stream.write(b"%b\n],%b]}\n" % (start, ascii_json(_ENCODER.encode(rest)).removeprefix(b"{")))
+        log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+        self._stream.write(ascii_json(_ENCODER.encode(log)) + b"\n")
 
-    def _result(self, result: _Object) -> None:
-        written = ascii_json(_ENCODER.encode(result))
-        if self._results >= RESULTS or self._size + len(written) > LARGEST - RESERVED:
-            self._left_out += 1
-            return
-        self._stream.write((b",\n" if self._results else _START) + written)
-        self._size += len(written) + 2
-        self._results += 1
-
-    def _note(self, note: _Object) -> None:
-        if len(self._notes) < NOTIFICATIONS:
-            self._notes.append(note)
-        else:
-            self._unsaid += 1
+    def _left_out(self) -> Iterator[_Object]:
+        """Yield a notification for each kind of thing that there was no room for."""
+        counts = {
+            "findings": self._held.left_out[NEW],
+            "findings that are not new": self._held.left_out[OLD],
+            "notifications": self._held.left_out[NOTE] + self._unsaid,
+        }
+        for kind, count in counts.items():
+            if count:
+                yield _notification("left_out", f"... and {count:,} more {kind}: --format json has all")
 
     def _driver(self, summary: Summary) -> _Object:
         return {
             "name": "Theodolite",
             "version": inert(summary.version, NAME),
-            "rules": [self._described(code) for code in self._rules],
+            "rules": _array(self._rules),
             "notifications": [
                 {"id": name, "shortDescription": {"text": text}, "defaultConfiguration": {"level": "warning"}}
                 for name, text in _NOTIFICATIONS.items()
             ],
         }
 
-    def _described(self, code: str) -> _Object:
+    def _described(self, code: str, *, helps: bool) -> _Object:
+        """Return the rule of a code; with `helps` its page is there."""
         known = page(code, self._pages)
         meaning = meaning_of(code, self._pages)
         text = (known.text if known else meaning)[:HELP]
@@ -129,10 +153,19 @@ class SarifWriter:
             "id": code,
             "shortDescription": said,
             "fullDescription": said,
-            "help": {"text": _literal(text), "markdown": text},
+            **({"help": {"text": _literal(text), "markdown": text}} if helps else {}),
             "defaultConfiguration": {"level": "warning"},
             "properties": {"tags": ["security", *tags][:TAGS]},
         }
+
+
+def _piece(value: _Object) -> bytes:
+    """Return a member of an array, as it is written there."""
+    return ascii_json(_ENCODER.encode(value)) + b",\n"
+
+
+def _array(pieces: Iterable[bytes]) -> msgspec.Raw:
+    return msgspec.Raw(b"[\n%b]" % b"".join(pieces).removesuffix(b",\n"))
 
 
 def _result(session: SessionReport, finding: FindingReport, said: SignalReport | None, told: str) -> _Object:

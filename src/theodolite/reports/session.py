@@ -13,21 +13,28 @@ from theodolite.core.reading import Evidence, Failure, Reading, Signal
 from theodolite.reports.escaping import inert
 from theodolite.reports.findings import Alarm, Finding, findings
 from theodolite.reports.layout import Block, Heading, Paragraph, Span, Style, Table
+from theodolite.reports.limits import (
+    CALLS,
+    CONTEXT,
+    FAILURES,
+    FINDINGS,
+    NAME,
+    PASSAGES,
+    PATH,
+    PIECES,
+    QUOTE,
+    ROWS,
+    SAID,
+    WHOLE,
+)
 from theodolite.reports.pages import meaning_of
 from theodolite.reports.probes import probe_blocks, probe_signals
 from theodolite.reports.totals import NOWHERE, Origin
 from theodolite.reports.triage import Mark, Standing, left
-from theodolite.reports.wording import SURE
+from theodolite.reports.words import SURE
 from theodolite.runtime.replay import Sighting
 
 __all__ = ("place", "session_blocks", "where")
-
-# What a person reads before giving up; the JSON forms have all of it.
-ROWS, FINDINGS, CALLS, PASSAGES, PIECES, FAILURES = 100, 20, 10, 3, 8, 10
-# A timeline of so many rows is shown whole; of a longer one, this many quiet rows around each that is not.
-WHOLE, CONTEXT = 12, 2
-# The longest that a name, a path, a quotation may be. A redacted quotation has at most 240 characters.
-NAME, PATH, QUOTE = 60, 80, 400
 
 _TITLES = {
     Outcome.FINDING: Span("Finding in session ", Style.BAD),
@@ -75,7 +82,7 @@ def session_blocks(
     old = (_old(finding, mark, tools) for finding, mark in found if mark.standing is not Standing.NEW)
     yield from _limited(old, FINDINGS, "findings that are not new")
     if any(isinstance(signal.said, Reading) for signal in probe_signals(sighting)):
-        yield from probe_blocks(sighting)
+        yield from _limited(probe_blocks(sighting), ROWS, "parts of what probes came to")
     yield from _failures(sighting)
     yield from _limited((_unreadable(item) for item in sighting.unreadable), FAILURES, "parts that could not be read")
 
@@ -131,7 +138,8 @@ def _skipped(count: int) -> list[tuple[Span, ...]]:
 def _cells(row: _Row) -> tuple[Span, ...]:
     tool = Span("-", Style.QUIET) if row.tool is None else Span(inert(row.tool, NAME) or "(no name)")
     allowed = Span("allowed" if row.allowed else "REFUSED", Style.PLAIN if row.allowed else Style.BAD)
-    said = ", ".join(dict.fromkeys(map(_mark, row.marks)))
+    marks = list(dict.fromkeys(map(_mark, row.marks)))
+    said = ", ".join(marks[:SAID]) + (f", and {len(marks) - SAID} more" if len(marks) > SAID else "")
     style = Style.BAD if any(mark.alarmed and mark.finds for mark in row.marks) else Style.WARN
     return Span(str(row.about)), tool, Span("") if row.tool is None else allowed, Span(said, style)
 
@@ -139,9 +147,9 @@ def _cells(row: _Row) -> tuple[Span, ...]:
 def _mark(signal: Signal) -> str:
     said = signal.said
     if isinstance(said, Failure):
-        return f"{signal.code}: {said.cause.replace('_', ' ')}"
+        return f"{inert(signal.code, NAME)}: {said.cause.replace('_', ' ')}"
     word = "ALARM" if signal.finds or signal.acts else "noted"
-    return f"{word} {signal.code} {said.score:.2f}"
+    return f"{word} {inert(signal.code, NAME)} {said.score:.2f}"
 
 
 def _finding(number: int, finding: Finding, tools: dict[int, str | None], pages: Mapping[str, str]) -> Iterator[Block]:
@@ -208,11 +216,12 @@ def _passage(item: Evidence, alarm: Alarm) -> tuple[Span, ...]:
 def _taken(paths: list[str], about: int, source: int | None, tools: dict[int, str | None]) -> tuple[Span, ...]:
     noun = "arguments" if len(paths) > 1 else "argument"
     origin = "untrusted text" if source is None else f"event {source}"
-    return (Span(f"{noun} {', '.join(paths)} of {_call(about, tools)}, from {origin}"),)
+    more = f" and {len(paths) - CALLS} more" if len(paths) > CALLS else ""
+    return (Span(f"{noun} {', '.join(paths[:CALLS])}{more} of {_call(about, tools)}, from {origin}"),)
 
 
 def _other(item: Evidence) -> tuple[Span, ...]:
-    spans = [Span(", ".join([item.kind, *(f"event {seq}" for seq in item.seqs[:CALLS])]))]
+    spans = [Span(", ".join([inert(item.kind, NAME), *(f"event {seq}" for seq in item.seqs[:CALLS])]))]
     spans += [Span(f", at {inert(item.path, PATH)}")] * bool(item.path)
     for label, text in (("expected", item.expected), ("observed", item.observed)):
         if text:

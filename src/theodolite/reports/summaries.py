@@ -1,88 +1,75 @@
-"""The summary of sessions that documents hold: of one, of several, or of lines that have none."""
+"""The summaries of documents, as that of one: of one document, of several, or of lines that have none."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections.abc import Sequence
 
-from theodolite.core.policy import Outcome
-from theodolite.reports.document import AskedReport, DetectorReport, SessionReport, Summary, TriageReport
-from theodolite.reports.totals import LISTED, Watch
-from theodolite.reports.triage import Standing
+from msgspec.structs import replace
 
-__all__ = ("Summing",)
+from theodolite.reports.document import AskedReport, SessionReport, Summary, TriageReport
+from theodolite.reports.entries import summary
+from theodolite.reports.totals import LISTED, Run, Totals
+
+__all__ = ("Summaries",)
 
 
-class Summing:
-    """Adds up sessions as they come, and what the summary of each document says beside them."""
+class Summaries:
+    """Counts sessions as they come, and keeps what the summary of each document says beside them."""
 
     def __init__(self, version: str) -> None:
         self._version = version
-        self._summaries: list[Summary] = []
-        self._counts: Counter[Outcome | None] = Counter()
-        self._findings: Counter[str] = Counter()
-        self._standings: Counter[Standing] = Counter()
-        self._events = self._calls = self._refused = 0
-        self._inside = self._unread = 0
-        self._watches: dict[tuple[str, str], Watch] = {}
+        self._held: list[Summary] = []
+        self._totals = Totals()
+        self._before = self._outside = 0
 
     def add(self, session: SessionReport) -> None:
-        """Add a session."""
-        self._counts[session.counts_as] += 1
-        self._standings.update(finding.standing for finding in session.findings)
-        self._findings.update(finding.code for finding in session.findings if finding.standing is Standing.NEW)
-        self._events += sum(session.coverage.events.values())
-        self._calls += len(session.calls)
-        self._refused += sum(not call.allowed for call in session.calls)
-        self._inside += sum(part.parts for part in session.unreadable)
-        self._unread += sum(part.parts for part in session.unreadable)
-        for sight in session.coverage.detectors:
-            fresh = Watch(detector=sight.detector, version=sight.version, decides=sight.decides)
-            self._watches.setdefault((sight.detector, sight.version), fresh).add(sight)
+        """Count a session."""
+        self._totals.add(session)
 
     def close(self, summary: Summary | None) -> None:
         """Take the summary of a document, after its sessions; None for lines that have none."""
         if summary is not None:
-            self._summaries.append(summary)
-            self._unread += max(0, summary.unread - self._inside)
-        self._inside = 0
+            self._held.append(summary)
+            self._outside += max(0, summary.unread - (self._totals.unread - self._before))
+        self._before = self._totals.unread
 
     def summary(self) -> Summary:
-        """Return the summary of them all."""
-        parts = [part for summary in self._summaries for part in summary.unreadable]
-        return Summary(
-            version=_joined([summary.version for summary in self._summaries]) or self._version,
-            calibration=_joined([summary.calibration or "" for summary in self._summaries]) or None,
-            complete=all(summary.complete for summary in self._summaries),
-            sessions=self._counts.total(),
-            events=self._events,
-            calls=self._calls,
-            refused=self._refused,
-            outcomes={outcome: self._counts[outcome] for outcome in Outcome},
-            findings=dict(sorted(self._findings.items())),
-            triage=self._triage(),
-            detectors=tuple([_detector(watch) for watch in self._watches.values()]),
-            asked=_asked([summary.asked for summary in self._summaries if summary.asked is not None]),
-            unread=self._unread,
-            unreadable=tuple(parts[:LISTED]),
+        """Return the summary of them all. Of a code with several thresholds it names none."""
+        held = self._held
+        whole = summary(
+            self._totals,
+            Run(
+                version=_joined([one.version for one in held]) or self._version,
+                calibration=_joined([one.calibration or "" for one in held]) or None,
+                complete=all(one.complete for one in held),
+                store=_joined([one.store for one in held]),
+                records=sum(one.records for one in held),
+                thresholds=_thresholds(held),
+            ),
         )
-
-    def _triage(self) -> TriageReport:
-        told = [summary.triage for summary in self._summaries]
-        gone = [one.gone for one in told if one.gone is not None]
-        return TriageReport(
-            baseline=_joined([one.baseline for one in told]),
-            suppressions=_joined([one.suppressions for one in told]),
-            known=self._standings[Standing.KNOWN],
-            suppressed=self._standings[Standing.SUPPRESSED],
-            settled=self._counts[None],
-            gone=sum(gone) if gone else None,
-            expired=tuple([one for triage in told for one in triage.expired]),
-            unused=tuple([one for triage in told for one in triage.unused]),
+        return replace(
+            whole,
+            triage=_triage(whole.triage, [one.triage for one in held]),
+            asked=_asked([one.asked for one in held if one.asked is not None]),
+            unread=whole.unread + self._outside,
+            unreadable=tuple([part for one in held for part in one.unreadable][:LISTED]),
         )
 
 
-def _asked(told: list[AskedReport]) -> AskedReport | None:
+def _triage(counted: TriageReport, told: Sequence[TriageReport]) -> TriageReport:
+    gone = [one.gone for one in told if one.gone is not None]
+    return replace(
+        counted,
+        baseline=_joined([one.baseline for one in told]),
+        suppressions=_joined([one.suppressions for one in told]),
+        gone=sum(gone) if gone else None,
+        expired=tuple([one for triage in told for one in triage.expired]),
+        unused=tuple([one for triage in told for one in triage.unused]),
+    )
+
+
+def _asked(told: Sequence[AskedReport]) -> AskedReport | None:
     if not told:
         return None
     costs = [one.cost for one in told if one.cost is not None]
@@ -90,16 +77,13 @@ def _asked(told: list[AskedReport]) -> AskedReport | None:
     return AskedReport(calls=sum(one.calls for one in told), tokens=sum(one.tokens for one in told), cost=cost)
 
 
-def _joined(names: list[str]) -> str:
+def _thresholds(held: Sequence[Summary]) -> dict[str, float]:
+    named: dict[str, set[float]] = {}
+    for one in held:
+        for code, threshold in one.thresholds.items():
+            named.setdefault(code, set()).add(threshold)
+    return {code: min(different) for code, different in named.items() if len(different) == 1}
+
+
+def _joined(names: Sequence[str]) -> str:
     return ", ".join(dict.fromkeys(filter(None, names)))
-
-
-def _detector(watch: Watch) -> DetectorReport:
-    return DetectorReport(
-        detector=watch.detector,
-        version=watch.version,
-        decides=watch.decides,
-        spoke=watch.spoke,
-        failed=watch.failed,
-        blind=watch.blind,
-    )

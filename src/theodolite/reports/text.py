@@ -10,12 +10,13 @@ from theodolite.core.event import HOST_EVENTS
 from theodolite.core.policy import Outcome
 from theodolite.core.reader import Unreadable
 from theodolite.reports.escaping import inert
-from theodolite.reports.layout import Block, Heading, Paragraph, Span, Style, Table, counted
+from theodolite.reports.layout import Block, Heading, Paragraph, Span, Style, Table, counted, plain
+from theodolite.reports.limits import LINES, NAME, PARTS, QUOTE, TOLD
 from theodolite.reports.probes import used
-from theodolite.reports.telling import NAME, QUOTE, place, session_blocks, where
+from theodolite.reports.session import place, session_blocks, where
 from theodolite.reports.totals import NOWHERE, Origin, Run, Totals, Watch
 from theodolite.reports.triage import Standing, Suppression, Triaged, left
-from theodolite.reports.wording import OUTCOMES
+from theodolite.reports.words import OUTCOMES
 from theodolite.runtime.replay import Sighting
 
 __all__ = ("TextReport", "tally", "triage_lines")
@@ -27,20 +28,18 @@ _STYLES = {
     Outcome.CLEAN: Style.GOOD,
 }
 
-# Sessions of one outcome that are told whole: a report of more is not read, and would be held in memory.
-TOLD = 100
-# Sessions that have a line each; of more, only their number is given.
-LINES = 20
-# Parts outside of any session that are listed.
-PARTS = 50
+
+# Bytes that sessions may take that are told whole, findings and failures each for themselves, as a terminal of ASCII
+# alone would write them. All else is bounded by what it lists (our choice).
+ROOM: Mapping[Outcome, int] = {Outcome.FINDING: 3_000_000, Outcome.FAILED: 1_000_000}
 
 
 class TextReport:
     """Tells it all at the end, since what could be seen comes first. Of a quiet session it keeps one line.
 
     `show` takes the blocks of the report in order and writes them somewhere. `pages` are those that plug-ins bring for
-    their codes. Of each outcome the first 100 sessions are told whole, and the others counted. A session counts by
-    what is left of it without the findings that are not new.
+    their codes. Of each outcome the first 100 sessions are told whole, fewer where they would take more than their
+    room, and the others counted. A session counts by what is left of it without the findings that are not new.
     """
 
     def __init__(
@@ -50,6 +49,8 @@ class TextReport:
         self._pages = pages
         self._times: Counter[Outcome | None] = Counter()
         self._told: list[Block] = []
+        self._whole: Counter[Outcome] = Counter()
+        self._room = dict(ROOM)
         self._lines: dict[Outcome | None, list[Block]] = {
             Outcome.CLEAN: [],
             Outcome.NOT_ENOUGH_EVIDENCE: [],
@@ -63,11 +64,19 @@ class TextReport:
         counts_as = left(item, origin.marks)
         lines = self._lines.get(counts_as)
         self._times[counts_as] += 1
-        if lines is None:
+        if lines is None and counts_as is not None:
             if self._times[counts_as] <= TOLD:
-                self._told.extend(session_blocks(item, origin, self._pages))
-        elif len(lines) <= LINES:
+                self._tell(counts_as, list(session_blocks(item, origin, self._pages)))
+        elif lines is not None and len(lines) <= LINES:
             lines.append(_line(item, origin))
+
+    def _tell(self, outcome: Outcome, blocks: list[Block]) -> None:
+        """Keep a session that is told whole, if there is room left for it."""
+        size = sum(len(line.encode("ascii", "backslashreplace")) for line in plain(blocks))
+        if size <= self._room[outcome]:
+            self._room[outcome] -= size
+            self._told += blocks
+            self._whole[outcome] += 1
 
     def end(self, totals: Totals, run: Run) -> None:
         """Write the report."""
@@ -97,10 +106,11 @@ class TextReport:
         yield Paragraph((Span("Clean means that nobody who could look alarmed, no more.", Style.QUIET),), hang=0)
 
     def _untold(self) -> Iterator[Block]:
-        for outcome, said in OUTCOMES.items():
-            more = self._times[outcome] - TOLD
-            if more > 0 and outcome not in self._lines:
-                rest = f"{counted(more, 'more session')} {said}: {TOLD} are told, --format json has all"
+        for outcome in ROOM:
+            more = self._times[outcome] - self._whole[outcome]
+            if more:
+                told = f"{self._whole[outcome]} {_are(self._whole[outcome])} told, --format json has all"
+                rest = f"{counted(more, 'more session')} {OUTCOMES[outcome]}: {told}"
                 yield Heading((Span(f"... and {rest}", Style.QUIET),))
 
     def _quiet(self, title: str, outcome: Outcome | None) -> Iterator[Block]:
@@ -140,9 +150,9 @@ def triage_lines(totals: Totals, triage: Triaged) -> Iterator[str]:
     if triage.suppressions:
         hidden = counted(totals.standings[Standing.SUPPRESSED], "finding")
         yield f"suppressions {inert(triage.suppressions, QUOTE)}: {hidden} suppressed"
-    for one in triage.expired:
+    for one in triage.expired[:PARTS]:
         yield f"{_entry(one)} expired on {one.expires} and hides nothing: decide again, or remove it"
-    for one in triage.unused:
+    for one in triage.unused[:PARTS]:
         yield f"{_entry(one)} is about no finding of this scan: remove it if that stays so"
 
 
@@ -176,7 +186,7 @@ def _seen(totals: Totals) -> Iterator[Block]:
     yield Heading((Span("What could be seen", Style.STRONG),))
     yield Paragraph((Span("events:    ", Style.QUIET), Span(_listed(totals.events) or "none")), hang=11)
     if totals.readers:
-        yield Paragraph((Span("formats:   ", Style.QUIET), Span(inert(_listed(totals.readers)))), hang=11)
+        yield Paragraph((Span("formats:   ", Style.QUIET), Span(_listed(totals.readers))), hang=11)
     yield Paragraph((Span("channels:  ", Style.QUIET), Span(_listed(totals.channels) or "none")), hang=11)
 
 
@@ -224,7 +234,7 @@ def _unjudged(totals: Totals) -> Iterator[Block]:
         gaps = ", ".join(f"{name} in {count:,} of them" for name, count in sorted(watch.missing.items()))
         missing = f" (not there: {gaps})" if gaps else ""
         yield Paragraph((Span(what + missing, Style.WARN if watch.decides else Style.PLAIN),))
-    for trouble in totals.troubles:
+    for trouble in totals.troubles[:PARTS]:
         who = f"{inert(trouble.detector, NAME)} {inert(trouble.version, NAME)}"
         times = f"{who}: {trouble.cause.replace('_', ' ')}, {counted(trouble.times, 'time')}"
         first = f", first in session {inert(trouble.session, NAME)}: {inert(trouble.detail, QUOTE)}"
@@ -249,4 +259,6 @@ def _line(item: Sighting, origin: Origin) -> Paragraph:
 
 
 def _listed(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} {count:,}" for name, count in sorted(counts.items(), key=lambda item: -item[1]))
+    most = sorted(counts.items(), key=lambda item: -item[1])
+    more = f" and {len(most) - PARTS:,} more" if len(most) > PARTS else ""
+    return ", ".join(f"{inert(name, NAME)} {count:,}" for name, count in most[:PARTS]) + more

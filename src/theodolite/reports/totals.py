@@ -9,10 +9,11 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from theodolite.core.coverage import Sight
-from theodolite.core.policy import Action, Decision, Outcome
+from theodolite.core.coverage import Coverage, Sight
+from theodolite.core.policy import Action, Outcome
 from theodolite.core.reader import Unreadable
 from theodolite.core.reading import Cause, Failure
+from theodolite.reports.document import SessionReport
 from theodolite.reports.findings import Finding, findings
 from theodolite.reports.triage import FRESH, Mark, Standing, Triaged, asked, left
 from theodolite.runtime.purse import Spent
@@ -49,7 +50,7 @@ class Run(Struct, frozen=True, kw_only=True):
     `version` is that of this package, `calibration` the id of the artefact in use. `complete` is False when the scan
     was stopped before its end. `store` is where evidence was kept, if anywhere, and `records` how much of it.
     `asked` is what was used of models, None where nobody was there to be asked. `triage` is what told new findings from
-    others.
+    others. `thresholds` has the score from which each code alarmed.
     """
 
     version: str
@@ -59,6 +60,7 @@ class Run(Struct, frozen=True, kw_only=True):
     records: int = 0
     asked: Spent | None = None
     triage: Triaged = Triaged()
+    thresholds: Mapping[str, float] = MappingProxyType({})
 
 
 class Report(Protocol):
@@ -108,10 +110,11 @@ class Trouble(Struct, kw_only=True):
 
 
 class Totals:
-    """Counts over sessions, in memory that does not grow with them.
+    """Counts over sessions, as they were judged or as documents hold them, in memory that does not grow with them.
 
     `outcomes`, `actions` and `findings` count without the findings that are not new; `settled` are the sessions of
-    which only such findings would count, and `standings` counts all findings by their standing.
+    which only such findings would count, and `standings` counts all findings by their standing. `actions` leaves out
+    sessions of documents, which do not tell what each finding asks for.
     """
 
     def __init__(self) -> None:
@@ -156,56 +159,67 @@ class Totals:
             explained[trouble.detector] += trouble.times if trouble.cause is not Cause.NO_EVIDENCE else 0
         return dict(self.failures - explained)
 
-    def add(self, item: Sighting | Unreadable, origin: Origin = NOWHERE) -> None:
-        """Count a session, or a part that belongs to none."""
+    def add(self, item: Sighting | SessionReport | Unreadable, origin: Origin = NOWHERE) -> None:
+        """Count a session, or a part that belongs to none. A session of a document says itself where it was read."""
         if isinstance(item, Unreadable):
             self.unread += item.parts
             if len(self.unreadable) < LISTED:
                 self.unreadable.append(item)
             return
-        self._came_to(item, origin)
-        self.readers.update([origin.reader] if origin.reader else [])
-        self.undecided += not any(sight.decides for sight in item.coverage.detectors)
+        if isinstance(item, Sighting):
+            self._judged(item, origin)
+        else:
+            self._told(item)
         self.calls += len(item.calls)
-        self.refused += sum(not row.decision.allowed for row in item.calls)
         self.unread += sum(part.parts for part in item.unreadable)
-        self.events.update(item.coverage.events)
-        self.channels.update(item.coverage.channels)
-        self.unset.update(item.coverage.unset)
-        self.failures.update(item.coverage.failures)
-        for sight in item.coverage.detectors:
-            self._saw(sight)
-        for decision in item.decisions:
-            self._failed(decision)
+        self._covered(item.coverage)
 
-    def _came_to(self, item: Sighting, origin: Origin) -> None:
-        counts = left(item, origin.marks)
-        if counts is None:
+    def _judged(self, item: Sighting, origin: Origin) -> None:
+        self._came_to(left(item, origin.marks), origin.reader)
+        self.actions[asked(item, origin.marks)] += 1
+        self.refused += sum(not row.decision.allowed for row in item.calls)
+        for finding in findings(item):
+            self._found(finding.code, origin.mark(finding).standing)
+        for decision in item.decisions:
+            for signal in decision.signals:
+                if isinstance(signal.said, Failure):
+                    self._failed(item.session, signal.said)
+
+    def _told(self, item: SessionReport) -> None:
+        self._came_to(item.counts_as, item.reader)
+        self.refused += sum(not call.allowed for call in item.calls)
+        for finding in item.findings:
+            self._found(finding.code, finding.standing)
+        for said in item.signals:
+            if said.cause is not None:
+                failure = Failure(detector=said.detector, version=said.version, cause=said.cause, detail=said.detail)
+                self._failed(item.session_id, failure)
+
+    def _came_to(self, outcome: Outcome | None, reader: str) -> None:
+        if outcome is None:
             self.settled += 1
         else:
-            self.outcomes[counts] += 1
-        self.actions[asked(item, origin.marks)] += 1
-        for finding in findings(item):
-            standing = origin.mark(finding).standing
-            self.standings[standing] += 1
-            if standing is Standing.NEW:
-                self.findings[finding.code] += 1
+            self.outcomes[outcome] += 1
+        if reader:
+            self.readers[reader] += 1
 
-    def _saw(self, sight: Sight) -> None:
-        key = (sight.detector, sight.version)
-        if key not in self._watches:
-            self._watches[key] = Watch(detector=sight.detector, version=sight.version, decides=sight.decides)
-        self._watches[key].add(sight)
+    def _found(self, code: str, standing: Standing) -> None:
+        self.standings[standing] += 1
+        if standing is Standing.NEW:
+            self.findings[code] += 1
 
-    def _failed(self, decision: Decision) -> None:
-        for signal in decision.signals:
-            said = signal.said
-            if isinstance(said, Failure):
-                first = Trouble(
-                    detector=said.detector,
-                    version=said.version,
-                    cause=said.cause,
-                    detail=said.detail,
-                    session=decision.session,
-                )
-                self._troubles.setdefault((said.detector, said.version, said.cause), first).times += 1
+    def _covered(self, seen: Coverage) -> None:
+        self.undecided += not any(sight.decides for sight in seen.detectors)
+        self.events.update(seen.events)
+        self.channels.update(seen.channels)
+        self.unset.update(seen.unset)
+        self.failures.update(seen.failures)
+        for sight in seen.detectors:
+            fresh = Watch(detector=sight.detector, version=sight.version, decides=sight.decides)
+            self._watches.setdefault((sight.detector, sight.version), fresh).add(sight)
+
+    def _failed(self, session: str, said: Failure) -> None:
+        first = Trouble(
+            detector=said.detector, version=said.version, cause=said.cause, detail=said.detail, session=session
+        )
+        self._troubles.setdefault((said.detector, said.version, said.cause), first).times += 1

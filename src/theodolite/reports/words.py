@@ -23,7 +23,7 @@ OUTCOMES: Mapping[Outcome, str] = MappingProxyType(
 
 SURE: Mapping[Status, str] = MappingProxyType(
     {
-        Status.EXACT: "certain: a published contract was broken",
+        Status.EXACT: "certain: it is so or it is not, and nothing was fitted",
         Status.CALIBRATED: "the threshold was calibrated on sessions of this agent and model",
         Status.REFERENCE: "the threshold is a reference, fitted on public sessions of other agents",
         Status.UNCALIBRATED: "the threshold is an estimate that nobody has measured",

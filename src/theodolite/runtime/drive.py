@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -21,7 +22,7 @@ from theodolite.core.reading import Cause, Failure
 from theodolite.runtime.answers import failure_of
 from theodolite.runtime.consult import Consultation
 
-__all__ = ("Panel", "attempt", "drive", "drive_sync", "run", "wait")
+__all__ = ("Panel", "asking", "attempt", "drive", "drive_sync", "run", "wait")
 
 _T = TypeVar("_T")
 
@@ -43,9 +44,9 @@ class Panel:
     """Which model plays which role. Shared by all sessions of a Monitor; keeps each model's limit on concurrency.
 
     A query to a role that nobody plays, a model that raises, one that answers another query or with what is no Reply,
-    and one that takes longer than `timeout` seconds all give a Failure; the time that a query waits for its turn does
-    not count. When one of the queries put side by side fails, the others are cancelled: half a comparison is none. The
-    limit holds over all event loops and threads.
+    one that takes longer than `timeout` seconds, and one that ends as cancelled where nobody cancelled it, all give a
+    Failure; the time that a query waits for its turn does not count. When one of the queries put side by side fails,
+    the others are cancelled: half a comparison is none. The limit holds over all event loops and threads.
     """
 
     name = "panel"
@@ -70,7 +71,13 @@ class Panel:
         async with anyio.create_task_group() as group:
 
             async def one(place: int) -> None:
-                answers[place] = answer = await self._ask(queries[place])
+                try:
+                    answers[place] = answer = await self._ask(queries[place])
+                except anyio.get_cancelled_exc_class():
+                    if anyio.current_effective_deadline() > -math.inf:  # no scope around it was cancelled
+                        role = queries[place].role.value
+                        answers[place] = self._failed(Cause.ERROR, f"{role}: the model cancelled itself")
+                    raise
                 if isinstance(answer, Failure):
                     group.cancel_scope.cancel()
 
@@ -79,10 +86,12 @@ class Panel:
         return tuple(answers)
 
     async def release(self) -> None:
-        """Give back what the models hold for the running event loop; called where a loop of ours ends."""
-        for model in {id(model): model for model in self._models.values()}.values():
-            if releases(model):
-                await attempt(model.release, self.name, self.version)
+        """Give back what the models hold for the running event loop: all at once, in a second at most, uncancelled."""
+        with anyio.move_on_after(GOODBYE, shield=True):
+            async with anyio.create_task_group() as group:
+                for model in {id(model): model for model in self._models.values()}.values():
+                    if releases(model):
+                        group.start_soon(attempt, model.release, self.name, self.version)
 
     async def _ask(self, query: Query) -> Reply | Failure:
         model = self._models.get(query.role)
@@ -175,19 +184,19 @@ async def wait(seconds: float) -> None:
     await anyio.sleep(max(0.0, seconds))
 
 
+async def asking(work: Callable[[], Awaitable[_T]], panel: Panel) -> _T:
+    """Do all that a panel is asked for on an event loop of ours; then its models give back what they hold for it."""
+    try:
+        return await work()
+    finally:
+        await panel.release()
+
+
 def run(work: Callable[[], Awaitable[_T]], panel: Panel) -> _T:
     """Run async work that asks a panel from a plain function; beside a running loop, on a thread of its own."""
-
-    async def whole() -> _T:
-        try:
-            return await work()
-        finally:
-            with anyio.move_on_after(GOODBYE, shield=True):
-                await panel.release()
-
     try:
         current_token()
     except (RuntimeError, LookupError):
-        return anyio.run(whole)
+        return anyio.run(asking, work, panel)
     with anyio.from_thread.start_blocking_portal() as portal:
-        return portal.call(whole)
+        return portal.call(asking, work, panel)

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
+from types import MappingProxyType
 
-from theodolite.core.inquiry import Query, Reply
+import msgspec
+from msgspec import Raw, Struct
+
+from theodolite.core.inquiry import Query, Reply, Role
 from theodolite.core.policy import Decision
 from theodolite.core.reading import Cause, Failure
 from theodolite.runtime.session import Session
 
-__all__ = ("Estimate",)
+__all__ = ("Estimate", "Share")
 
 # Characters of English for a token: the rule of thumb of OpenAI's tokenizer page. Other languages take more tokens.
 CHARACTERS = 4
@@ -18,10 +24,30 @@ CHARACTERS = 4
 ANSWER = 160
 
 
+class Share(Struct, frozen=True):
+    """What some queries would take; shares add up.
+
+    >>> Share(1, 10, 160) + Share(1, 5, 160)
+    Share(calls=2, input_tokens=15, output_tokens=320)
+    """
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+    def __add__(self, other: Share) -> Share:
+        return Share(
+            self.calls + other.calls,
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+        )
+
+
 class Estimate:
     """Counts the queries of inquiries instead of putting them, round by round, as far as they go unanswered.
 
-    It stands where a Prober does. `calls` are exact for what asks in one round; `input_tokens` are characters through
+    It stands where a Prober does. What each role is asked is counted by itself, since roles may be played by different
+    models. `calls` are exact for what asks in one round; `input_tokens` are the characters of all that is sent, through
     four, `output_tokens` 160 for each answer.
     """
 
@@ -30,9 +56,12 @@ class Estimate:
 
     def __init__(self) -> None:
         self.sessions = 0
-        self.calls = 0
-        self.input_tokens = 0
-        self.output_tokens = 0
+        self._shares: defaultdict[Role, Share] = defaultdict(Share)
+
+    @property
+    def shares(self) -> Mapping[Role, Share]:
+        """What each role that is asked would take."""
+        return MappingProxyType(self._shares)
 
     def probe(self, session: Session) -> Future[tuple[Decision, ...]]:
         """Count what the open inquiries of a session would ask."""
@@ -42,8 +71,16 @@ class Estimate:
         return done
 
     def _count(self, query: Query) -> Reply | Failure:
-        texts = [query.system, query.prompt, *(message.text for message in query.context or ())]
-        self.calls += query.samples
-        self.input_tokens += query.samples * -(-sum(map(len, texts)) // CHARACTERS)
-        self.output_tokens += query.samples * ANSWER
+        tokens = -(-sum(map(len, _texts(query))) // CHARACTERS)
+        self._shares[query.role] += Share(query.samples, query.samples * tokens, query.samples * ANSWER)
         return Failure(detector="estimate", version="1", cause=Cause.NO_EVIDENCE, detail="nobody was asked")
+
+
+def _texts(query: Query) -> Iterator[str | bytes]:
+    """Yield all that is sent with a query: tools and the form of the answer too, as JSON."""
+    yield from (query.system, query.prompt)
+    yield from (message.text for message in query.context or ())
+    if query.tools:
+        yield msgspec.json.encode(query.tools)
+    if isinstance(query.schema, Raw):
+        yield bytes(query.schema)

@@ -8,11 +8,12 @@ from functools import partial
 from types import TracebackType
 from typing import Self
 
+from anyio.abc import TaskStatus
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from theodolite.core.policy import Decision
 from theodolite.core.reading import Failure
-from theodolite.runtime.drive import Panel, attempt
+from theodolite.runtime.drive import Panel, asking, attempt
 from theodolite.runtime.session import Session
 
 __all__ = ("AHEAD", "Prober")
@@ -26,7 +27,8 @@ class Prober:
     """Drains sessions on an event loop of its own, several at once: a context manager.
 
     `reason` goes into the event that asks for each probe. Left in order, it waits for what is under way; left by an
-    exception, Ctrl-C among them, it cancels that at once, and what is open is settled as ABANDONED.
+    exception, Ctrl-C among them, it cancels that at once, and what is open is settled as ABANDONED. Only then do the
+    models release what they hold for its loop.
     """
 
     def __init__(self, panel: Panel, *, reason: str, ahead: int = AHEAD) -> None:
@@ -38,20 +40,30 @@ class Prober:
 
     def __enter__(self) -> Self:
         """Start the event loop."""
-        self._portal = self._stack.enter_context(start_blocking_portal())
-        self._stack.callback(self._portal.call, self._panel.release)
+        _, self._portal = self._stack.enter_context(start_blocking_portal()).start_task(self._serve)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         """Stop it."""
-        self._portal = None
-        self._stack.__exit__(kind, error, tb)
+        portal, self._portal = self._portal, None
+        with self._stack:
+            if portal is not None:
+                portal.call(portal.stop, error is not None)
 
     def probe(self, session: Session) -> Future[tuple[Decision, ...]]:
         """Drain a session in the background. Raises RuntimeError outside of the context."""
         if self._portal is None:
             raise RuntimeError("a Prober is used in a `with` statement")
         return self._portal.start_task_soon(_drained, session)
+
+    async def _serve(self, *, task_status: TaskStatus[BlockingPortal]) -> None:
+        async def probing() -> None:
+            # In a portal of its own, within that of the loop, so that its tasks have ended while the loop still runs.
+            async with BlockingPortal() as portal:
+                task_status.started(portal)
+                await portal.sleep_until_stopped()
+
+        await asking(probing, self._panel)
 
 
 async def _drained(session: Session) -> tuple[Decision, ...]:

@@ -56,8 +56,9 @@ class Purse:
 
     Calls are counted before they are made, so that no limit on them is ever passed. Tokens and cost are known when an
     answer has come: queries that are under way together may go over a limit by what they use. A query that fails counts
-    as calls alone, and all count for the day on which they were put. State: a few numbers for the fleet and for each
-    day; a new process counts both anew. What a session has used belongs to the session, and is saved with it.
+    as calls alone, and all count for the day on which they were put. State: a few numbers for the fleet, for this day
+    and for the one before it, should the clock be set back; a new process counts all anew. What a session has used
+    belongs to the session, and is saved with it.
     """
 
     def __init__(self, budget: Budget, clock: Callable[[], float]) -> None:
@@ -97,7 +98,13 @@ class Purse:
     def _scopes(self, session: Spent) -> Iterator[tuple[str, Limit, Spent]]:
         yield "of this session", self._budget.session, session
         yield "of the fleet", self._budget.fleet, self._fleet
-        yield "of this day", self._budget.day, self._days.setdefault(int(self._clock() // DAY), Spent())
+        yield "of this day", self._budget.day, self._today()
+
+    def _today(self) -> Spent:
+        today = int(self._clock() // DAY)
+        # Who still waits for an answer to a question of an earlier day holds what is to pay for it.
+        self._days = {day: spent for day, spent in self._days.items() if day >= today - 1}
+        return self._days.setdefault(today, Spent())
 
     def _take(self, session: Spent, queries: Iterable[Query]) -> tuple[Spent, ...] | Failure:
         """Count some queries, and return what is to pay for their answers; or refuse all of them."""

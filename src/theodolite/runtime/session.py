@@ -89,8 +89,8 @@ class Session:
         """
         if type(event) not in HOST_EVENTS:
             raise EventError(
-                f"session {self.id}: a host may not bring {type(event).__name__}; own events come from request_probe, "
-                "drain, announce and clear"
+                f"session {self.id}: {type(event).__name__} is no event that a host may bring: give one such as "
+                "ToolCallProposed(tool=...); own events come from request_probe, drain, announce and clear"
             )
         return self.take(event)
 

@@ -8,7 +8,7 @@ from functools import partial
 import anyio
 
 from theodolite.core.reading import Failure
-from theodolite.runtime.drive import attempt
+from theodolite.runtime.drive import asking, attempt
 from theodolite.runtime.monitor import Monitor
 from theodolite.runtime.session import Session
 
@@ -64,16 +64,11 @@ class Worker:
     def start(self, *, patience: float = 5.0) -> None:
         """Serve on a thread of its own."""
         self._stopping.clear()
+        serve, panel = partial(self.serve, patience=patience), self._monitor.fleet.panel
         self._thread = threading.Thread(
-            target=lambda: anyio.run(self._run, patience), name="theodolite-worker", daemon=True
+            target=lambda: anyio.run(asking, serve, panel), name="theodolite-worker", daemon=True
         )
         self._thread.start()
-
-    async def _run(self, patience: float) -> None:
-        try:
-            await self.serve(patience=patience)
-        finally:
-            await self._monitor.fleet.panel.release()
 
     def stop(self) -> None:
         """Ask it to come to its end, and wait for the thread if there is one."""

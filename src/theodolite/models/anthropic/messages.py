@@ -11,8 +11,8 @@ from theodolite.core.errors import ModelError
 from theodolite.core.inquiry import Draw, Query
 from theodolite.core.reading import Cause
 from theodolite.core.text import printable
-from theodolite.models.hosted.replies import Answer, Said, call_of, decoded, usage_of
-from theodolite.models.hosted.wording import Sampling, parameters, schema_of, turns
+from theodolite.models.hosted.question import Sampling, parameters, schema_of, turns
+from theodolite.models.hosted.reply import Answer, Said, call_of, decoded, usage_of
 
 __all__ = ("PATH", "answer_of", "request_for")
 

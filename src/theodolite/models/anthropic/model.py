@@ -7,14 +7,12 @@ from theodolite.core.inquiry import Query, Reply
 from theodolite.core.model import Price
 from theodolite.models.anthropic.messages import PATH, answer_of, request_for
 from theodolite.models.hosted.breaker import Breaker
-from theodolite.models.hosted.replies import Answer, drawn, reply_to
-from theodolite.models.hosted.retry import TIMEOUT, Retry
-from theodolite.models.hosted.wording import Sampling
+from theodolite.models.hosted.defaults import MAX_CONCURRENCY, MAX_TOKENS, TIMEOUT
+from theodolite.models.hosted.question import Sampling
+from theodolite.models.hosted.reply import Answer, drawn, reply_to
+from theodolite.models.hosted.retry import Retry
 
 __all__ = ("AnthropicModel",)
-
-# Our choice: an answer to a probe is a sentence, a structured one some hundred tokens; what a model thinks counts too.
-MAX_TOKENS = 1024
 
 
 class AnthropicModel:
@@ -44,7 +42,7 @@ class AnthropicModel:
         base_url: str | None = None,
         api_key: str | None = None,
         price: Price | None = None,
-        max_concurrency: int = 8,
+        max_concurrency: int = MAX_CONCURRENCY,
         temperature: float | None = None,
         max_tokens: int = MAX_TOKENS,
         timeout: float = TIMEOUT,
@@ -53,38 +51,38 @@ class AnthropicModel:
     ) -> None:
         try:
             # The SDK and stamina come with the extra.
-            from theodolite.models.anthropic.sdk import AnthropicSettings  # noqa: PLC0415 - as said
-            from theodolite.models.hosted.line import Line  # noqa: PLC0415 - as said
+            from theodolite.models.anthropic.sdk import ANTHROPIC  # noqa: PLC0415 - as said
+            from theodolite.models.hosted.provider import Provider  # noqa: PLC0415 - as said
         except ImportError as error:
             raise MissingExtraError(extra="anthropic", needed_for="models behind Anthropic's Messages") from error
         self.name = model
         self.max_concurrency = max_concurrency
         self._sampling = Sampling(model=model, max_tokens=max_tokens, temperature=temperature)
-        settings = AnthropicSettings.of(
-            model, base_url=base_url, api_key=api_key, timeout=timeout, connections=max_concurrency
-        )
-        self._line = Line(
-            settings,
+        self._price = price
+        self._provider = Provider(
+            ANTHROPIC,
+            model,
+            base_url=base_url,
+            api_key=api_key,
             retry=retry or Retry(),
             breaker=breaker or Breaker(),
             timeout=timeout,
             concurrency=max_concurrency,
         )
-        self._price = price
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.name!r} at {self._line.place})"
+        return f"{type(self).__name__}({self.name!r} at {self._provider.place})"
 
     async def ask(self, query: Query) -> Reply:
         """Answer one query. Raises ModelError."""
 
         async def request(_: int) -> Answer:
-            data = await self._line.send(PATH, request_for(query, self._sampling))
-            return self._line.read(lambda: answer_of(data, query))
+            data = await self._provider.send(PATH, request_for(query, self._sampling))
+            return self._provider.read(lambda: answer_of(data, query))
 
         answers = await drawn(request, query.samples, at_once=1)
         return reply_to(query, self.name, answers, self._price)
 
     async def release(self) -> None:
         """Close what the running event loop holds open. A later `ask` opens it anew."""
-        await self._line.release()
+        await self._provider.release()

@@ -1,52 +1,36 @@
-"""The connection under an official SDK, and what its failures mean. Imported only when a model is made: needs httpx2.
+"""The connection under an official SDK. Imported only when a model is made: needs httpx2.
 
-Whatever a server sends is bounded before it is held, and nothing that it says is quoted with a secret in it.
+Whatever a server sends is bounded before it is held.
 """
 
 from __future__ import annotations
 
 import ssl
-from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
+from collections.abc import AsyncIterator
 from functools import cache
-from typing import TypeAlias
-from urllib.parse import urlsplit
 
 import anyio
 import httpx2
-import msgspec
-from msgspec import Struct
-from msgspec.structs import replace
 
-from theodolite.core.errors import ConfigError
-from theodolite.core.reading import Cause
-from theodolite.core.text import printable
-from theodolite.models.hosted.transport import Fault, retry_after
-
-__all__ = ("MAX_BODY", "Endpoint", "http_client", "no_address", "secrets_of")
+__all__ = ("MAX_BODY", "CutError", "EncodedError", "TooLongError", "http_client")
 
 # Bytes of one answer. Our choice: the longest answers on offer are some 128,000 tokens, half a megabyte of text; with
 # twenty alternatives to each of a thousand tokens beside it, still below two.
 MAX_BODY = 16 * 2**20
 # Seconds to connect: the default of the OpenAI and Anthropic SDKs.
 CONNECT = 5.0
-# Characters of what a provider says of a fault. Our choice: its reasons are a sentence or two.
-QUOTED = 200
-
-_TRANSIENT = frozenset({408, 409, 429})  # as the OpenAI and Anthropic SDKs have it, beside 5xx
 _CUT = (httpx2.TransportError, ssl.SSLError, anyio.EndOfStream)
-_Kinds: TypeAlias = type[Exception] | tuple[type[Exception], ...]
 
 
-class _CutError(httpx2.TransportError):
+class CutError(httpx2.TransportError):
     """The body of an answer ended before its end."""
 
 
-class _TooLongError(httpx2.TransportError):
+class TooLongError(httpx2.TransportError):
     """The body of an answer is longer than anything that can be one."""
 
 
-class _EncodedError(httpx2.TransportError):
+class EncodedError(httpx2.TransportError):
     """The body of an answer is compressed, although that was not asked for."""
 
 
@@ -67,9 +51,9 @@ class _Bounded(httpx2.AsyncByteStream):
         except httpx2.TimeoutException:
             raise
         except _CUT as error:
-            raise _CutError(f"after {size} bytes") from error
+            raise CutError(f"after {size} bytes") from error
         if size > MAX_BODY:
-            raise _TooLongError(f"more than {MAX_BODY} bytes")
+            raise TooLongError(f"more than {MAX_BODY} bytes")
 
     async def aclose(self) -> None:
         await self._stream.aclose()
@@ -78,7 +62,7 @@ class _Bounded(httpx2.AsyncByteStream):
 async def _bound(response: httpx2.Response) -> None:
     # A compressed body grows a thousandfold when it is read, which no bound on what is received would hold back.
     if response.headers.get("content-encoding", "identity").lower() != "identity":
-        raise _EncodedError(response.headers["content-encoding"])
+        raise EncodedError(response.headers["content-encoding"])
     if isinstance(response.stream, httpx2.AsyncByteStream):
         response.stream = _Bounded(response.stream)
 
@@ -102,145 +86,3 @@ def http_client(*, timeout: float, connections: int) -> httpx2.AsyncClient:
         event_hooks={"response": [_bound]},
         follow_redirects=False,
     )
-
-
-class _Reason(Struct, gc=False):
-    message: str = ""
-    code: str | int | None = None
-
-
-class _Refused(Struct, gc=False):
-    """The body of a refusal, as OpenAI, Anthropic and most others write it."""
-
-    error: _Reason | str | None = None
-    message: str = ""
-
-    @property
-    def reason(self) -> _Reason:
-        if isinstance(self.error, _Reason):
-            return self.error
-        return _Reason(message=self.error or self.message)
-
-
-def no_address() -> ConfigError:
-    """Return the error for a base URL that is none. It is not quoted: it may hold a password."""
-    return ConfigError("base_url is no address: give one like https://api.example.com/v1")
-
-
-@dataclass(frozen=True, repr=False)
-class Endpoint:
-    """Who is asked for what with which key: for messages that say what to do, and for none that says the key."""
-
-    url: str
-    model: str
-    variable: str
-    secrets: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        if not _is_address(self.url):
-            raise no_address()
-        for secret in self.secrets:
-            if not (secret.isascii() and secret.isprintable() and secret == secret.strip()):
-                raise ConfigError(
-                    "the API key has characters that no HTTP header takes, such as a line end: look at api_key and at "
-                    f"the variable {self.variable}"
-                )
-
-    @property
-    def place(self) -> str:
-        """The address without user, password and query, which may be secrets."""
-        parts = urlsplit(self.url)
-        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path.rstrip('/')}"
-
-    def unreached(self, cause: BaseException | None) -> Fault:
-        """Return the fault behind a request that got no answer, by the error of the connection that caused it."""
-        for kinds, fault in _UNREACHED:
-            if isinstance(cause, kinds):
-                return replace(fault, detail=fault.detail.format(place=self.place, cause=cause))
-        return Fault(f"{self.place} closed the connection before it answered", transient=True, down=True)
-
-    def refused(self, status: int, headers: Mapping[str, str], body: bytes) -> Fault:
-        """Return the fault behind a response that is none of success."""
-        reason = _reason(body)
-        detail = f"{self._advice(status, reason)}{self._quoted(reason.message)}"
-        exhausted = reason.code == "insufficient_quota"  # OpenAI's 429 for an account without money
-        asked = headers.get("x-should-retry")
-        transient = (status in _TRANSIENT or status >= 500) and not exhausted and asked != "false"  # noqa: PLR2004 - HTTP
-        wait = retry_after(headers) if transient else None
-        return Fault(detail, transient=transient, wait=wait, down=status == 408 or status >= 500)  # noqa: PLR2004 - HTTP
-
-    def _advice(self, status: int, reason: _Reason) -> str:
-        told = _ADVICE.get(status)
-        if reason.code == "insufficient_quota":
-            told = "{place} has no credit left for this key: look at the account's billing"
-        elif told is None and status >= 500:  # noqa: PLR2004 - HTTP
-            told = "{place} is out of order"
-        elif told is None and status < 400:  # noqa: PLR2004 - HTTP
-            told = "{place} sends on to another address, which is not followed: name that one as base_url"
-        told = told or "{place} refuses the request"
-        return f"{told.format(place=self.place, model=self.model, variable=self.variable)} (HTTP {status})"
-
-    def _quoted(self, text: str) -> str:
-        said = " ".join(printable(self.scrubbed(text)).split())
-        said = said if len(said) <= QUOTED else f"{said[: QUOTED - 1]}\N{HORIZONTAL ELLIPSIS}"
-        return f": {said}" if said else ""
-
-    def scrubbed(self, text: str) -> str:
-        """Return a text without the secrets."""
-        for secret in self.secrets:
-            text = text.replace(secret, "[key]")
-        return text
-
-
-def secrets_of(url: str, *keys: str | None) -> tuple[str, ...]:
-    """Return what must be said to nobody: the keys, and a password in the address."""
-    password = urlsplit(url).password if _is_address(url) else None
-    return tuple([secret for secret in (*keys, password) if secret])
-
-
-_UNREACHED: tuple[tuple[_Kinds, Fault], ...] = (
-    (
-        httpx2.ConnectTimeout,
-        Fault("no connection to {place} in time: is the server up?", Cause.TIMEOUT, transient=True, down=True),
-    ),
-    (
-        (httpx2.ConnectError, httpx2.PoolTimeout),
-        Fault("cannot connect to {place}: is base_url right, and the server up?", transient=True, down=True),
-    ),
-    (httpx2.TimeoutException, Fault("{place} did not answer in time", Cause.TIMEOUT, down=True)),
-    # Asked again, a model would be paid twice, and the answers that get cut, the long ones, drawn anew.
-    (_CutError, Fault("{place} broke off in the midst of an answer, {cause}; it is not asked again", down=True)),
-    (_TooLongError, Fault("the answer of {place} has {cause}: nothing that was asked for", Cause.MALFORMED)),
-    (_EncodedError, Fault("{place} compresses its answer, which was not asked for: fix it there", Cause.MALFORMED)),
-    (
-        (httpx2.UnsupportedProtocol, httpx2.LocalProtocolError),
-        Fault("no request can be made to {place}: look at base_url and the API key"),
-    ),
-)
-"""What an error of the connection means. The first that fits; everything else is a connection that was closed."""
-
-_ADVICE: Mapping[int, str] = {
-    401: "{place} does not take the API key: look at api_key and the variable {variable}, and that base_url is the "
-    "provider that the key is from",
-    402: "{place} wants to be paid first: look at the account's billing",
-    403: "{place} does not let this key use {model}: look at what the key, its project or its region may use",
-    404: "{place} knows no model {model}, or has no such path: look at the model's name and at base_url, which mostly "
-    "ends in /v1 for OpenAI's protocol and does not for Anthropic's",
-    413: "the question is too long for {place}",
-    429: "{place} is asked too often",
-}
-
-
-def _is_address(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False
-
-
-def _reason(body: bytes) -> _Reason:
-    try:
-        return msgspec.json.decode(body, type=_Refused).reason
-    except (msgspec.DecodeError, RecursionError):
-        return _Reason()

@@ -8,11 +8,7 @@ from msgspec import Struct
 
 from theodolite.core.errors import ConfigError
 
-__all__ = ("TIMEOUT", "Retry")
-
-# Seconds for one request with all its attempts, where nobody outside sets less, as a Panel does: the default of the
-# OpenAI and Anthropic SDKs.
-TIMEOUT = 600.0
+__all__ = ("Retry",)
 
 
 class Retry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):

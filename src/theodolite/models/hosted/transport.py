@@ -26,7 +26,7 @@ from theodolite.models.hosted.retry import Retry
 
 __all__ = ("Fault", "Transport", "retry_after")
 
-_T = TypeVar("_T", bound=bytes | Struct)
+_T = TypeVar("_T")
 
 
 class Fault(Struct, frozen=True, gc=False):
@@ -44,10 +44,10 @@ class Fault(Struct, frozen=True, gc=False):
 
 
 class _AttemptError(Exception):
-    """Carries a fault through stamina, which may log it."""
+    """Carries a fault through stamina, which logs how its errors represent themselves."""
 
     def __init__(self, fault: Fault) -> None:
-        super().__init__(fault.detail)
+        super().__init__("an attempt failed")  # a provider may repeat in its fault what it was asked
         self.fault = fault
 
 
@@ -55,17 +55,21 @@ class Transport:
     """Makes the attempts of one request after the other or at once, for one model. Safe for several event loops.
 
     `timeout` is in seconds, for one request with all its attempts; a deadline of a scope outside that comes earlier
-    holds as well, and no wait is begun that would outlast it. Raises ConfigError for a timeout that is none.
+    holds as well, and no wait is begun that would outlast it. `fault_of` says what an error of an attempt means,
+    whatever it is. Raises ConfigError for a timeout that is none.
     """
 
-    def __init__(self, *, retry: Retry, breaker: Breaker, timeout: float) -> None:
+    def __init__(
+        self, *, retry: Retry, breaker: Breaker, timeout: float, fault_of: Callable[[Exception], Fault]
+    ) -> None:
         if not timeout > 0.0:
             raise ConfigError(f"a timeout of {timeout} s leaves no time for an answer: give more than 0")
         self._retry = retry
         self._breaker = breaker
         self._timeout = timeout
+        self._fault_of = fault_of
 
-    async def call(self, attempt: Callable[[], Awaitable[_T | Fault]]) -> _T:
+    async def call(self, attempt: Callable[[], Awaitable[_T]]) -> _T:
         """Return what an attempt gave in the end. Raises ModelError with what the last one failed of."""
         deadline = min(anyio.current_effective_deadline(), anyio.current_time() + self._timeout)
         outcome: _T | Fault = Fault(f"no answer within {self._timeout:g} s", Cause.TIMEOUT, down=True)
@@ -82,7 +86,7 @@ class Transport:
             raise ModelError(outcome.detail, cause=outcome.cause)
         return outcome
 
-    async def _attempts(self, attempt: Callable[[], Awaitable[_T | Fault]], deadline: float) -> _T | Fault:
+    async def _attempts(self, attempt: Callable[[], Awaitable[_T]], deadline: float) -> _T | Fault:
         made, next_wait = 0, 0.0
 
         def again(error: Exception) -> bool | float:
@@ -103,22 +107,22 @@ class Transport:
             ):
                 made, next_wait = trial.num, trial.next_wait + self._retry.jitter
                 with trial:
-                    return await _made(attempt)
+                    return await self._made(attempt)
         except _AttemptError as error:
             fault = error.fault
         else:
             raise ModelError("no attempt was made")  # stamina makes at least one
         return _told(fault, made, deadline - anyio.current_time(), last=made >= self._retry.attempts)
 
+    async def _made(self, attempt: Callable[[], Awaitable[_T]]) -> _T:
+        try:
+            return await attempt()
+        except Exception as error:  # noqa: BLE001 - the law of models: whatever their SDKs raise becomes a ModelError
+            fault = self._fault_of(error)
+        raise _AttemptError(fault)
 
-async def _made(attempt: Callable[[], Awaitable[_T | Fault]]) -> _T:
-    outcome = await attempt()
-    if isinstance(outcome, Fault):
-        raise _AttemptError(outcome)
-    return outcome
 
-
-def _note(outcome: bytes | Struct, passage: Passage) -> None:
+def _note(outcome: object, passage: Passage) -> None:
     if isinstance(outcome, Fault) and outcome.down:
         passage.down(outcome.detail)
     else:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import importlib.util
 import math
 from pathlib import Path
 from threading import Lock
 
 from anyio import CapacityLimiter, to_thread
 
-from theodolite.core.errors import ConfigError, ModelError
+from theodolite.core.errors import ConfigError, MissingExtraError, ModelError
 from theodolite.core.inquiry import Query, Reply
-from theodolite.models.local.asking import Asking, Sampling
-from theodolite.models.local.engine import Engine, Line
+from theodolite.models.local.engine import Engine
+from theodolite.models.local.line import Line
+from theodolite.models.local.query import Asking, Sampling
 from theodolite.models.local.weights import SMOLLM2, checked
 
 __all__ = ("LocalModel",)
@@ -42,11 +44,13 @@ class LocalModel:
 
     *State.* Safe for any number of threads and event loops; callers beyond `max_concurrency` wait in turn. A caller
     that is cancelled is let go at once, and its work is dropped within about two seconds, during which the next one
-    may wait. `close` ends the process; so does the end of this object or of the interpreter.
+    may wait. `close` ends the process; so does the end of this object or of the interpreter. The process is shown
+    nothing of the environment but what finds folders, libraries and processors.
 
-    *Raises*, from `ask`: ModelError (TIMEOUT never: whoever asks sets the time; MALFORMED for what cannot be read or
-    was not held to its schema; ERROR for weights that are absent, changed or broken, a query that is too long, and a
-    process that was lost, which the next `ask` starts anew); MissingExtraError without xllamacpp. ConfigError here.
+    *Raises*, from `ask`: ModelError (TIMEOUT for a process that does not stand within 60 s, else whoever asks sets the
+    time; MALFORMED for what cannot be read or was not held to its schema; ERROR for weights that are absent, changed or
+    broken, a query that is too long, and a process that was lost, which the next `ask` starts anew). Here: ConfigError,
+    and MissingExtraError without xllamacpp.
     """
 
     def __init__(
@@ -71,6 +75,8 @@ class LocalModel:
                 raise ConfigError(f"{what} of a local model is {number}: give 1 or more")
         if not (math.isfinite(temperature) and temperature >= 0.0):
             raise ConfigError(f"the temperature of a local model is {temperature}: give a number, 0 or more")
+        if importlib.util.find_spec("xllamacpp") is None:
+            raise MissingExtraError(extra="local", needed_for="models on this machine")
         self._path = path
         self._name = name or (SMOLLM2.name if path is None else path.stem)
         self._max_concurrency = max_concurrency
@@ -109,23 +115,29 @@ class LocalModel:
     def close(self) -> None:
         """End the process and give back its memory. Queries under way fail; a later `ask` starts it anew."""
         with self._lock:
-            if self._engine is not None:
-                self._engine.close()
-                self._engine = None
+            engine, self._engine = self._engine, None
+        if engine is not None:
+            engine.close()
 
     def _answer(self, query: Query, line: Line) -> Reply:
         return Asking(self._running(), line, name=self._name, sampling=self._sampling).reply(query)
 
     def _running(self) -> Engine:
-        with self._lock:
-            if self._engine is None or self._engine.ended:
-                self._engine = Engine(
-                    checked(SMOLLM2.path(), SMOLLM2) if self._path is None else _gguf(self._path),
-                    slots=self._max_concurrency,
-                    threads=self._threads,
-                    context=self._sampling.context,
-                )
-            return self._engine
+        while True:
+            with self._lock:
+                before = self._engine
+            if before is not None and not before.ended:
+                return before
+            # Looking at the weights takes its time, and is no affair of whoever closes the model meanwhile.
+            engine = Engine(
+                checked(SMOLLM2.path(), SMOLLM2) if self._path is None else _gguf(self._path),
+                slots=self._max_concurrency,
+                threads=self._threads,
+                context=self._sampling.context,
+            )
+            with self._lock:
+                if self._engine is before:
+                    self._engine = engine
 
 
 def _gguf(path: Path) -> Path:

@@ -11,8 +11,9 @@ from msgspec import Raw, Struct
 
 from theodolite.core.arguments import is_mapping, is_sequence
 from theodolite.core.errors import ModelError
+from theodolite.core.faults import place_of
 from theodolite.core.inquiry import Message, Query
-from theodolite.models.local.calls import spelled_out
+from theodolite.models.local.tool_calls import spelled_out
 
 __all__ = ("BEGUN", "Turn", "answers", "grammar", "turns")
 
@@ -83,8 +84,8 @@ def grammar(schema: Raw) -> str:
     """
     try:
         stated = msgspec.json.decode(schema, type=dict[str, object])
-    except (msgspec.MsgspecError, RecursionError) as error:
-        raise ModelError(f"the query's schema is no JSON object ({error}): give a JSON Schema") from error
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise ModelError(f"the query's schema is no JSON object ({place_of(error)}): give a JSON Schema") from None
     if _depth(stated) > _DEEPEST:
         raise ModelError(f"the query's schema is nested more than {_DEEPEST} levels deep: give a flatter one")
     compact = {**stated, "x-guidance": {"whitespace_flexible": False}}

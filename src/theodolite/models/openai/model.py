@@ -9,18 +9,14 @@ from theodolite.core.errors import ConfigError, MissingExtraError
 from theodolite.core.inquiry import Query, Reply
 from theodolite.core.model import Price
 from theodolite.models.hosted.breaker import Breaker
-from theodolite.models.hosted.replies import Answer, drawn, reply_to
-from theodolite.models.hosted.retry import TIMEOUT, Retry
-from theodolite.models.hosted.wording import Sampling
+from theodolite.models.hosted.defaults import MAX_CONCURRENCY, MAX_TOKENS, TIMEOUT, TOP_LOGPROBS
+from theodolite.models.hosted.question import Sampling
+from theodolite.models.hosted.reply import Answer, drawn, reply_to
+from theodolite.models.hosted.retry import Retry
 from theodolite.models.openai import chat_completions, responses
 
 __all__ = ("OpenAIModel",)
 
-# Our choice: an answer to a probe is a sentence, a structured one some hundred tokens; what a reasoning model thinks
-# counts too.
-MAX_TOKENS = 1024
-# As many alternatives to a token as OpenAI gives; its API reference.
-TOP_LOGPROBS = 20
 # Draws in one request of Chat Completions. Our choice for OpenAI: it takes 128 (its API reference), and what is lost
 # with one request stays small. Other servers are asked for one at a time: llama.cpp's takes no more than it has slots.
 DRAWS_AT_ONCE = 8
@@ -56,7 +52,7 @@ class OpenAIModel:
         base_url: str | None = None,
         api_key: str | None = None,
         price: Price | None = None,
-        max_concurrency: int = 8,
+        max_concurrency: int = MAX_CONCURRENCY,
         temperature: float | None = None,
         max_tokens: int = MAX_TOKENS,
         top_logprobs: int = TOP_LOGPROBS,
@@ -71,8 +67,8 @@ class OpenAIModel:
             raise ConfigError(f"draws_at_once={draws_at_once} draws nothing: give 1 or more")
         try:
             # The SDK and stamina come with the extra.
-            from theodolite.models.hosted.line import Line  # noqa: PLC0415 - as said
-            from theodolite.models.openai.sdk import OpenAISettings  # noqa: PLC0415 - as said
+            from theodolite.models.hosted.provider import Provider  # noqa: PLC0415 - as said
+            from theodolite.models.openai.sdk import OPENAI  # noqa: PLC0415 - as said
         except ImportError as error:
             raise MissingExtraError(extra="openai", needed_for="models behind OpenAI's protocol") from error
         self.name = model
@@ -80,42 +76,42 @@ class OpenAIModel:
         self._sampling = Sampling(
             model=model, max_tokens=max_tokens, temperature=temperature, top_logprobs=top_logprobs
         )
-        settings = OpenAISettings.of(
-            model, base_url=base_url, api_key=api_key, timeout=timeout, connections=max_concurrency
-        )
-        self._line = Line(
-            settings,
+        self._price = price
+        self._provider = Provider(
+            OPENAI,
+            model,
+            base_url=base_url,
+            api_key=api_key,
             retry=retry or Retry(),
             breaker=breaker or Breaker(),
             timeout=timeout,
             concurrency=max_concurrency,
         )
-        official = _is_official(settings.place)
+        official = _is_official(self._provider.place)
         self._length = "max_completion_tokens" if official else "max_tokens"
         self._at_once = (draws_at_once or (DRAWS_AT_ONCE if official else 1)) if api == "chat" else 1
         self._responses = api == "responses"
-        self._price = price
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.name!r} at {self._line.place})"
+        return f"{type(self).__name__}({self.name!r} at {self._provider.place})"
 
     async def ask(self, query: Query) -> Reply:
         """Answer one query. Raises ModelError."""
 
         async def request(draws: int) -> Answer:
             if self._responses:
-                data = await self._line.send(responses.PATH, responses.request_for(query, self._sampling))
-                return self._line.read(lambda: responses.answer_of(data, query))
+                data = await self._provider.send(responses.PATH, responses.request_for(query, self._sampling))
+                return self._provider.read(lambda: responses.answer_of(data, query))
             body = chat_completions.request_for(query, self._sampling, draws, length=self._length)
-            data = await self._line.send(chat_completions.PATH, body)
-            return self._line.read(lambda: chat_completions.answer_of(data, query))
+            data = await self._provider.send(chat_completions.PATH, body)
+            return self._provider.read(lambda: chat_completions.answer_of(data, query))
 
         answers = await drawn(request, query.samples, at_once=self._at_once)
         return reply_to(query, self.name, answers, self._price)
 
     async def release(self) -> None:
         """Close what the running event loop holds open. A later `ask` opens it anew."""
-        await self._line.release()
+        await self._provider.release()
 
 
 def _is_official(place: str) -> bool:

@@ -9,24 +9,22 @@ from theodolite.core.errors import MissingExtraError
 from theodolite.core.inquiry import Query, Reply
 from theodolite.core.model import Price
 from theodolite.models.hosted.breaker import Breaker
-from theodolite.models.hosted.replies import Answer, drawn, reply_to
-from theodolite.models.hosted.retry import TIMEOUT, Retry
-from theodolite.models.hosted.wording import Sampling
+from theodolite.models.hosted.defaults import MAX_CONCURRENCY, MAX_TOKENS, TIMEOUT
+from theodolite.models.hosted.question import Sampling
+from theodolite.models.hosted.reply import Answer, drawn, reply_to
+from theodolite.models.hosted.retry import Retry
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
 __all__ = ("PydanticAIModel",)
 
-# Our choice: an answer to a probe is a sentence, a structured one some hundred tokens; what a model thinks counts too.
-MAX_TOKENS = 1024
-
 
 class PydanticAIModel:
     """A model of Pydantic AI: its name there (`google:gemini-2.5-flash`), a Model, or a function that makes one.
 
     A Model that was made belongs to one event loop at a time. Where several ask, as a Worker and `drain_sync` do, give
-    a name or a function: each event loop gets its own.
+    a name or a function: each event loop gets its own. One is made at once, for its name, and goes to the first loop.
 
     Pydantic AI's clients make attempts of their own (mostly three); `retry` is on top of them, and makes one. The
     choice over the options of a query is how often each was drawn: probabilities are not asked for. Each draw is a
@@ -47,7 +45,7 @@ class PydanticAIModel:
         model: Model | str | Callable[[], Model],
         *,
         price: Price | None = None,
-        max_concurrency: int = 8,
+        max_concurrency: int = MAX_CONCURRENCY,
         temperature: float | None = None,
         max_tokens: int = MAX_TOKENS,
         timeout: float = TIMEOUT,
@@ -56,17 +54,21 @@ class PydanticAIModel:
     ) -> None:
         try:
             # Pydantic AI and stamina come with the extra.
-            from theodolite.models.hosted.transport import Transport  # noqa: PLC0415 - as said
-            from theodolite.models.pydantic_ai.sdk import Requests, made  # noqa: PLC0415 - as said
+            from theodolite.models.pydantic_ai.sdk import Requests, Source  # noqa: PLC0415 - as said
         except ImportError as error:
             raise MissingExtraError(extra="pydantic-ai", needed_for="models of Pydantic AI") from error
-        make = made(model)
-        self.name = make().model_name
+        source = Source(model)
+        self.name = source.name
         self.max_concurrency = max_concurrency
         self._price = price
-        sampling = Sampling(model=self.name, max_tokens=max_tokens, temperature=temperature)
-        transport = Transport(retry=retry or Retry(attempts=1), breaker=breaker or Breaker(), timeout=timeout)
-        self._requests = Requests(make, sampling=sampling, transport=transport, concurrency=max_concurrency)
+        self._requests = Requests(
+            source.take,
+            sampling=Sampling(model=self.name, max_tokens=max_tokens, temperature=temperature),
+            retry=retry or Retry(attempts=1),
+            breaker=breaker or Breaker(),
+            timeout=timeout,
+            concurrency=max_concurrency,
+        )
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import TypeGuard
 
-import anyio
 import httpx2
 from pydantic_ai import (
     ModelHTTPError,
@@ -35,107 +33,98 @@ from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.settings import ModelSettings
 
 from theodolite.core.errors import ConfigError, ModelError
+from theodolite.core.event import Tool
 from theodolite.core.inquiry import Draw, Query
 from theodolite.core.reading import Cause
 from theodolite.core.text import printable
-from theodolite.models.hosted.per_loop import PerLoop
-from theodolite.models.hosted.replies import Answer, Said, call_of, usage_of
+from theodolite.models.hosted.breaker import Breaker
+from theodolite.models.hosted.desk import Desk
+from theodolite.models.hosted.question import Sampling, parameters, schema_of, turns
+from theodolite.models.hosted.reply import Answer, Said, call_of, usage_of
+from theodolite.models.hosted.retry import Retry
 from theodolite.models.hosted.transport import Fault, Transport
-from theodolite.models.hosted.wording import Sampling, parameters, schema_of, turns
 
-__all__ = ("Requests", "made")
+__all__ = ("Requests", "Source")
 
-# What a model that somebody wrote may raise. AgentRunError, of which Pydantic AI's own errors are, is a RuntimeError.
-_FAULTS = (
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    ExceptionGroup,
-    LookupError,
-    OSError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-    httpx2.HTTPError,
-)
 _ROLES = frozenset({"system", "user", "assistant"})
+_FILTERED = "the provider's content filter took the answer away"
 
 
-def made(model: Model | str | Callable[[], Model]) -> Callable[[], Model]:
-    """Return what makes the model for an event loop. Raises ConfigError for a name that none can be made of."""
-    if not isinstance(model, str):
-        return partial(_same, model) if isinstance(model, Model) else model
-    try:
-        infer_model(model)
-    except (UserError, ValueError, ImportError) as error:
-        raise ConfigError(f"Pydantic AI makes no model of {model!r}: {error}") from error
-    return partial(infer_model, model)
+class Source:
+    """Gives a model to each event loop that takes one: the same where it was given a Model, else another each time.
+
+    Raises ConfigError for a name that Pydantic AI makes no model of, and what a function raises.
+    """
+
+    def __init__(self, model: Model | str | Callable[[], Model]) -> None:
+        self._make = _maker(model)
+        first = self._make()
+        self.name = first.model_name
+        self._made = [first]
+
+    def take(self) -> Model:
+        """Return a model, which may have been made before."""
+        with suppress(IndexError):
+            return self._made.pop()
+        return self._make()
+
+
+def _maker(model: Model | str | Callable[[], Model]) -> Callable[[], Model]:
+    if isinstance(model, str):
+        return partial(_inferred, model)
+    return partial(_same, model) if isinstance(model, Model) else model
 
 
 def _same(model: Model) -> Model:
     return model
 
 
+def _inferred(name: str) -> Model:
+    try:
+        return infer_model(name)
+    except (UserError, ValueError, ImportError) as error:
+        raise ConfigError(f"Pydantic AI makes no model of {name!r}: {error}") from error
+
+
 class Requests:
     """Asks a model of Pydantic AI, which is entered once for each event loop."""
 
     def __init__(
-        self, make: Callable[[], Model], *, sampling: Sampling, transport: Transport, concurrency: int
+        self,
+        take: Callable[[], Model],
+        *,
+        sampling: Sampling,
+        retry: Retry,
+        breaker: Breaker,
+        timeout: float,
+        concurrency: int,
     ) -> None:
-        self._desks = PerLoop(partial(_opened, make, concurrency), _closed)
         self._sampling = sampling
-        self._transport = transport
+        transport = Transport(
+            retry=retry, breaker=breaker, timeout=timeout, fault_of=partial(_fault_of, name=sampling.model)
+        )
+        self._desk: Desk[Model] = Desk(take, transport=transport, concurrency=concurrency)
 
     async def send(self, query: Query) -> Answer:
         """Return what one request brought. Raises ModelError."""
-        desk = await self._desks.get()
-        asked = self._asked(query, desk.model)
-        async with desk.places:
-            return await self._transport.call(partial(self._attempt, desk.model, query, asked))
-
-    async def release(self) -> None:
-        """Leave the model of the running event loop."""
-        await self._desks.release()
-
-    def _asked(self, query: Query, model: Model) -> tuple[list[ModelMessage], ModelRequestParameters]:
         system: list[ModelMessage] = (
             [ModelRequest(parts=[SystemPromptPart(printable(query.system))])] if query.system else []
         )
-        return [*system, *[_message(turn) for turn in turns(query, roles=_ROLES)]], _parameters(query, model)
-
-    async def _attempt(
-        self, model: Model, query: Query, asked: tuple[list[ModelMessage], ModelRequestParameters]
-    ) -> Answer | Fault:
-        messages, wanted = asked
+        messages = [*system, *[_message(turn) for turn in turns(query, roles=_ROLES)]]
+        wanted = schema_of(query), [_definition(tool) for tool in query.tools]
         settings = ModelSettings(max_tokens=self._sampling.max_tokens)
         if self._sampling.temperature is not None:
             settings["temperature"] = self._sampling.temperature
-        try:
-            response = await model_request(model, messages, model_settings=settings, model_request_parameters=wanted)
-        except _FAULTS as error:
-            return _fault_of(error, self._sampling.model)
-        return _answer_of(response, query)
 
+        async def requested(model: Model) -> ModelResponse:
+            parameters = _parameters(model, *wanted)
+            return await model_request(model, messages, model_settings=settings, model_request_parameters=parameters)
 
-@dataclass(frozen=True)
-class _Desk:
-    model: Model
-    places: anyio.CapacityLimiter
+        return _answer_of(await self._desk.call(requested), query)
 
-
-async def _opened(make: Callable[[], Model], concurrency: int) -> _Desk:
-    model = make()
-    try:
-        await model.__aenter__()
-    except _FAULTS as error:
-        raise ModelError(f"{model.model_name} cannot be opened: {type(error).__name__}") from error
-    return _Desk(model, anyio.CapacityLimiter(concurrency))
-
-
-async def _closed(desk: _Desk) -> None:
-    # A connection that cannot be closed in order is gone all the same.
-    with suppress(*_FAULTS):
-        await desk.model.__aexit__(None, None, None)
+    async def release(self) -> None:
+        """Leave the model of the running event loop."""
+        await self._desk.release()
 
 
 def _message(turn: dict[str, str]) -> ModelMessage:
@@ -145,12 +134,11 @@ def _message(turn: dict[str, str]) -> ModelMessage:
     return ModelRequest(parts=[part(turn["content"])])
 
 
-def _parameters(query: Query, model: Model) -> ModelRequestParameters:
-    tools = [
-        ToolDefinition(name=tool.name, description=tool.description, parameters_json_schema=parameters(tool))
-        for tool in query.tools
-    ]
-    schema = schema_of(query)
+def _definition(tool: Tool) -> ToolDefinition:
+    return ToolDefinition(name=tool.name, description=tool.description, parameters_json_schema=parameters(tool))
+
+
+def _parameters(model: Model, schema: dict[str, object] | None, tools: list[ToolDefinition]) -> ModelRequestParameters:
     if schema is None:
         return ModelRequestParameters(function_tools=tools)
     native = model.profile.get("supports_json_schema_output", False)
@@ -160,11 +148,12 @@ def _parameters(query: Query, model: Model) -> ModelRequestParameters:
     )
 
 
-def _answer_of(response: ModelResponse, query: Query) -> Answer | Fault:
+def _answer_of(response: ModelResponse, query: Query) -> Answer:
+    """Return what a response says. Raises ModelError for an answer that did not end."""
     if response.finish_reason == "content_filter":
-        return Fault("the provider's content filter took the answer away")
+        raise ModelError(_FILTERED)
     if response.finish_reason == "length" and not query.options:
-        return Fault("the answer was cut at max_tokens: raise it", Cause.MALFORMED)
+        raise ModelError("the answer was cut at max_tokens: raise it", cause=Cause.MALFORMED)
     text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
     calls = [call_of(part.tool_name, part.args or {}) for part in response.parts if isinstance(part, ToolCallPart)]
     used = response.usage
@@ -186,7 +175,7 @@ def _fault_of(error: BaseException, name: str) -> Fault:
         what = "cannot be reached" if early else "broke off before its answer was complete"
         return Fault(f"{name} {what}: are its base URL and the network right?", transient=early, down=True)
     if isinstance(error, ContentFilterError):
-        return Fault("the provider's content filter took the answer away")
+        return Fault(_FILTERED)
     malformed = isinstance(error, UnexpectedModelBehavior | ValueError | TypeError) and not isinstance(error, UserError)
     return Fault(f"{name} failed with {type(error).__name__}", Cause.MALFORMED if malformed else Cause.ERROR)
 

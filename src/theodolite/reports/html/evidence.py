@@ -9,8 +9,8 @@ from theodolite.reports.alarms import Gathered, gathered
 from theodolite.reports.document import SessionReport, SignalReport
 from theodolite.reports.escaping import inert
 from theodolite.reports.html.pieces import more, section, table
+from theodolite.reports.limits import CALLS, NAME, PASSAGES, PATH, PIECES, QUOTE
 from theodolite.reports.markup import Content, Markup, element
-from theodolite.reports.telling import CALLS, NAME, PASSAGES, PATH, PIECES, QUOTE
 
 __all__ = ("Place", "events", "evidence")
 
@@ -100,19 +100,31 @@ def _sightings(place: Place, items: Sequence[Evidence], finding: int | None, *, 
     With `shadow` the one is what a model answered that had not seen the session, the other what it answered in it.
     """
     caption, *sides = _SHADOW if shadow else _PLAIN
+    one = shadow and len({item.seqs for item in items}) == 1  # what they are all about was said before
     rows = [
         element(
             "tr",
-            element("th", _where(place, item, finding), scope="row"),
+            element("th", _point(item) if one else _where(place, item, finding), scope="row"),
             element("td", inert(item.expected, QUOTE) or "-", class_="said"),
             element("td", inert(item.observed, QUOTE) or "-", class_="said"),
-            element("td", "differs" if item.expected != item.observed else "same") if shadow else None,
+            element("td", _compared(item)) if shadow else None,
         )
         for item in items[:PIECES]
     ]
     if not rows:
         return None
-    return [table(caption, ("where", *sides), rows), more(len(items) - PIECES, "pieces of evidence")]
+    kind = "sightings shadow" if shadow else "sightings"
+    return [table(caption, ("where", *sides), rows, kind=kind), more(len(items) - PIECES, "pieces of evidence")]
+
+
+def _point(item: Evidence) -> Markup:
+    return element("code", inert(item.path, PATH) or inert(item.kind, NAME))
+
+
+def _compared(item: Evidence) -> Markup:
+    if item.expected == item.observed:
+        return element("span", "same", class_="quiet")
+    return element("strong", "differs", class_="warn")
 
 
 def _where(place: Place, item: Evidence, finding: int | None) -> list[Content]:
@@ -147,7 +159,7 @@ def _event(place: Place, seq: int, findings: Sequence[int]) -> Markup:
         element(
             "td",
             step.source if step else "model",
-            element("strong", ", untrusted", class_="warn") if untrusted else None,
+            [", ", element("strong", "untrusted", class_="warn")] if untrusted else None,
         ),
         element("td", element("code", inert(tool, NAME)) if tool else "-"),
         element("td", used or "-"),

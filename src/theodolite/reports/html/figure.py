@@ -11,16 +11,11 @@ from theodolite.reports.document import SessionReport, SignalReport
 from theodolite.reports.escaping import inert
 from theodolite.reports.html.pieces import table
 from theodolite.reports.layout import counted
+from theodolite.reports.limits import CONTEXT, NAME, ROWS, SAID, WHOLE
 from theodolite.reports.markup import Markup, element
-from theodolite.reports.telling import NAME
 from theodolite.reports.timeline import Mark, Timeline, counting, drawn
 
 __all__ = ("figure",)
-
-# Rows of the table, and how many quiet ones are shown around each that is not. So many are shown whole.
-ROWS, CONTEXT, WHOLE = 100, 2, 12
-# Signals that one row names.
-SAID = 6
 
 
 class _Row(Struct):

@@ -8,13 +8,12 @@ from theodolite.core.event import HOST_EVENTS
 from theodolite.core.policy import Outcome
 from theodolite.reports.document import AskedReport, Summary, TriageReport
 from theodolite.reports.escaping import inert
-from theodolite.reports.html.counts import Counts
 from theodolite.reports.html.pieces import section, table
 from theodolite.reports.layout import counted
+from theodolite.reports.limits import NAME, PARTS, QUOTE
 from theodolite.reports.markup import Markup, element
-from theodolite.reports.telling import NAME, QUOTE
-from theodolite.reports.text import PARTS
-from theodolite.reports.wording import OUTCOMES, verdict
+from theodolite.reports.totals import Totals
+from theodolite.reports.words import OUTCOMES, verdict
 
 __all__ = ("contents", "coverage", "masthead", "totals", "unjudged")
 
@@ -58,7 +57,7 @@ def contents(index: Sequence[Markup]) -> Markup:
     return element("nav", element("ul", parts, told if index else None), aria_label="Contents")
 
 
-def coverage(summary: Summary, counts: Counts) -> Markup:
+def coverage(summary: Summary, counts: Totals) -> Markup:
     """Return what could be seen and what could not, side by side."""
     kinds = {"Events": counts.events, "Formats": counts.readers, "Channels": counts.channels}
     listed = element("dl", [[element("dt", name), element("dd", _counted(of))] for name, of in kinds.items()])
@@ -72,7 +71,7 @@ def _counted(counts: Mapping[str, int]) -> str:
     return ", ".join([f"{inert(kind, NAME)} {count:,}" for kind, count in told]) or "none"
 
 
-def _unseen(summary: Summary, counts: Counts) -> Iterator[Markup]:
+def _unseen(summary: Summary, counts: Totals) -> Iterator[Markup]:
     never = sorted(kind.__name__ for kind in HOST_EVENTS if kind.__name__ not in counts.events)
     if never:
         shows = "This recording shows no " if summary.sessions == 1 else "These recordings show no "
@@ -87,7 +86,7 @@ def _unseen(summary: Summary, counts: Counts) -> Iterator[Markup]:
         yield element("li", "Nothing: every kind of event came, with all its fields.")
 
 
-def totals(summary: Summary, counts: Counts) -> Markup:
+def totals(summary: Summary, counts: Totals) -> Markup:
     """Return what the scan came to, and who looked."""
     tiles = [
         element(
@@ -98,13 +97,18 @@ def totals(summary: Summary, counts: Counts) -> Markup:
     if summary.triage.settled:
         settled = element("dd", f"{summary.triage.settled:,}")
         tiles.append(element("div", element("dt", "of which no finding is new"), settled))
+    kept = f"Kept {counted(summary.records, 'record')} in {inert(summary.store, QUOTE)}." if summary.store else None
     codes = f"Findings by code: {_counted(summary.findings)}." if summary.findings else None
     refused = f"Calls refused: {summary.refused:,} of {summary.calls:,}." if summary.refused else None
     return section(
         "summary",
         "Summary",
         element("dl", tiles, class_="tiles"),
-        [element("p", told) for told in (codes, refused, _asked(summary.asked), *_triage(summary.triage)) if told],
+        [
+            element("p", told)
+            for told in (codes, refused, _asked(summary.asked), *_triage(summary.triage), kept)
+            if told
+        ],
         _watches(counts),
         level=2,
     )
@@ -131,7 +135,7 @@ def _triage(triage: TriageReport) -> Iterator[str]:
         yield f"Suppression {one.entry} ({inert(one.names, QUOTE)}) is about no finding of this scan."
 
 
-def _watches(counts: Counts) -> Markup | None:
+def _watches(counts: Totals) -> Markup | None:
     rows = [
         element(
             "tr",
@@ -142,13 +146,13 @@ def _watches(counts: Counts) -> Markup | None:
             element("td", f"{watch.failed:,}", class_="warn" if watch.failed else None),
             element("td", counted(watch.blind, "session"), class_="warn" if watch.blind else None),
         )
-        for watch in list(counts.watches.values())[:PARTS]
+        for watch in counts.watches[:PARTS]
     ]
     names = ("detector", "version", "decides", "answers", "failures", "could not judge")
     return table("Who looked", names, rows) if rows else None
 
 
-def unjudged(summary: Summary, counts: Counts) -> Iterator[Markup]:
+def unjudged(summary: Summary, counts: Totals) -> Iterator[Markup]:
     """Yield the part that says what could not be judged, where there is any."""
     items = [*_blind(counts), *_troubles(counts), *_parts(summary)]
     if items:
@@ -158,19 +162,19 @@ def unjudged(summary: Summary, counts: Counts) -> Iterator[Markup]:
         yield section("unjudged", "What could not be judged", element("ul", items), last, level=2)
 
 
-def _blind(counts: Counts) -> Iterator[Markup]:
+def _blind(counts: Totals) -> Iterator[Markup]:
     if counts.undecided:
         nobody = f"No detector that decides is switched on: nobody judged {counted(counts.undecided, 'session')}."
         yield element("li", element("strong", nobody, class_="warn"))
-    for watch in [watch for watch in counts.watches.values() if watch.blind][:PARTS]:
+    for watch in [watch for watch in counts.watches if watch.blind][:PARTS]:
         gaps = ", ".join(f"{name} in {count:,} of them" for name, count in sorted(watch.missing.items())[:PARTS])
         missing = f" (not there: {inert(gaps, QUOTE)})" if gaps else ""
         told = f"{inert(watch.detector, NAME)} could not judge {counted(watch.blind, 'session')}{missing}."
         yield element("li", told, class_="warn" if watch.decides else None)
 
 
-def _troubles(counts: Counts) -> Iterator[Markup]:
-    for trouble in counts.troubles.values():
+def _troubles(counts: Totals) -> Iterator[Markup]:
+    for trouble in counts.troubles[:PARTS]:
         who = f"{inert(trouble.detector, NAME)} {inert(trouble.version, NAME)}"
         times = f"{who}: {trouble.cause.replace('_', ' ')}, {counted(trouble.times, 'time')}"
         first = f", first in session {inert(trouble.session, NAME)}: {inert(trouble.detail, QUOTE)}"

@@ -15,20 +15,17 @@ from theodolite.core.policy import Outcome
 from theodolite.reports.alarms import codes
 from theodolite.reports.document import SessionReport, Summary
 from theodolite.reports.escaping import inert
-from theodolite.reports.html.counts import Counts
 from theodolite.reports.html.overview import contents, coverage, masthead, totals, unjudged
 from theodolite.reports.html.pieces import section
 from theodolite.reports.html.session import article, facts
 from theodolite.reports.layout import counted
+from theodolite.reports.limits import LINES, NAME, TOLD
 from theodolite.reports.markup import Content, Markup, element
-from theodolite.reports.telling import NAME
-from theodolite.reports.text import LINES, TOLD
-from theodolite.reports.wording import OUTCOMES
+from theodolite.reports.totals import Totals
+from theodolite.reports.words import OUTCOMES
 
-__all__ = ("LARGEST", "HTMLWriter")
+__all__ = ("HTMLWriter",)
 
-# A page of more is slow to open, and mail and chat refuse it (our choice).
-LARGEST = 5_000_000
 # How much of it sessions may take that are told whole, and the lines of those that are not: findings and failures do
 # not take each other's room. All else is bounded by what it lists, and takes a tenth of the page at most.
 ROOM: Mapping[Outcome | None, int] = {Outcome.FINDING: 3_000_000, Outcome.FAILED: 1_000_000}
@@ -50,28 +47,21 @@ _QUIET = {
 class HTMLWriter:
     """Writes the page at the end, since what could be seen comes first. Holds no more than what the page will say.
 
-    `pages` are those that plug-ins bring for their codes, `thresholds` the scores from which codes alarm, where they
-    are known. Of each outcome the first 100 sessions are told whole, fewer where they would take more than their room.
+    `pages` are those that plug-ins bring for their codes. Of each outcome the first 100 sessions are told whole, fewer
+    where they would take more than their room.
     """
 
-    def __init__(
-        self,
-        stream: BinaryIO,
-        *,
-        pages: Mapping[str, str] = MappingProxyType({}),
-        thresholds: Mapping[str, float] = MappingProxyType({}),
-    ) -> None:
+    def __init__(self, stream: BinaryIO, *, pages: Mapping[str, str] = MappingProxyType({})) -> None:
         self._stream = stream
         self._pages = pages
-        self._thresholds = thresholds
-        self._counts = Counts()
+        self._counts = Totals()
         self._times: Counter[Outcome | None] = Counter()
         self._said: dict[Outcome | None, list[Markup]] = {outcome: [] for outcome in (None, *Outcome)}
         self._room = {**ROOM, **ROOM_FOR_LINES}
         self._number = 0
         self._index: dict[Outcome | None, list[Markup]] = {outcome: [] for outcome in ROOM}
 
-    def add(self, session: SessionReport) -> None:
+    def add(self, session: SessionReport, thresholds: Mapping[str, float] = MappingProxyType({})) -> None:
         """Take a session."""
         self._counts.add(session)
         counts = session.counts_as
@@ -80,9 +70,9 @@ class HTMLWriter:
         if counts in _QUIET:
             if len(said) < LISTED:
                 self._keep(session, _line(session))
-        elif len(said) < TOLD:
+        elif self._times[counts] <= TOLD:
             number = self._number + 1
-            if self._keep(session, article(session, number, self._pages, self._thresholds)):
+            if self._keep(session, article(session, number, self._pages, thresholds)):
                 self._number = number
                 self._index[counts].append(_entry(session, number))
 

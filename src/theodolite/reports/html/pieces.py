@@ -14,10 +14,10 @@ def section(name: str, title: Content, *content: Content, level: int, kind: str 
     return element("section", element(f"h{level}", title, id=name), content, class_=kind, aria_labelledby=name)
 
 
-def table(caption: str, names: Sequence[str], rows: Content) -> Markup:
+def table(caption: str, names: Sequence[str], rows: Content, *, kind: str | None = None) -> Markup:
     """Return a table that can be scrolled sideways, with the keyboard too, where it is wider than the page."""
     head = element("thead", element("tr", [element("th", name, scope="col") for name in names]))
-    whole = element("table", element("caption", caption), head, element("tbody", rows))
+    whole = element("table", element("caption", element("span", caption)), head, element("tbody", rows), class_=kind)
     return element("div", whole, class_="scroll", tabindex="0", role="region", aria_label=caption)
 
 

@@ -5,22 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from theodolite.core.policy import Action, Outcome
-from theodolite.reports.alarms import alarms, fresh, how_sure, old, worst
+from theodolite.reports.alarms import alarms, fresh, worst
 from theodolite.reports.document import FindingReport, SessionReport, SignalReport, UnreadableReport
 from theodolite.reports.escaping import inert
 from theodolite.reports.html.evidence import Place, events, evidence
 from theodolite.reports.html.figure import figure
 from theodolite.reports.html.pieces import more, section, within
 from theodolite.reports.layout import counted
+from theodolite.reports.limits import ANSWERS, CALLS, FAILURES, FINDINGS, NAME, QUOTE
 from theodolite.reports.markup import Content, Markup, element
 from theodolite.reports.pages import meaning_of
-from theodolite.reports.telling import CALLS, FAILURES, FINDINGS, NAME, QUOTE
+from theodolite.reports.sentences import how_sure, old
 from theodolite.reports.timeline import counting, timeline
 
 __all__ = ("article", "facts")
 
-# Answers of models that are shown where they are no findings: more are in the JSON forms.
-ANSWERS = 10
 # Bytes that its findings may take, and what models answered: no session takes all the room of the others (our choice).
 ROOM_FOR_FINDINGS, ROOM_FOR_ANSWERS = 600_000, 200_000
 
@@ -128,7 +127,7 @@ def _answered(signal: SignalReport) -> Content:
     """Return who answered, and whether that says anything about the agent."""
     if not signal.models:
         return None
-    names = ", ".join([inert(model, NAME) for model in signal.models[:CALLS]])
+    names = ", ".join([inert(model, NAME) for model in list(dict.fromkeys(signal.models))[:CALLS]])
     if not signal.surrogate:
         return f" Answered by {names}."
     surrogate = element("strong", "a surrogate", class_="warn")

@@ -3,23 +3,22 @@
 Recomputes the digest of every file and of every payload, every link between records and between sessions, every
 session's end, and with the key every seal. Changes nothing, asks no network, runs nothing that the bundle holds.
 
-Exit status: 0 nothing is wrong, 1 something is, 2 this is no bundle, or it or the key cannot be read.
+Exit status: 0 nothing is wrong, 1 something is, 2 this is no bundle as it was written, or it or the key cannot be read.
 """
 
 from __future__ import annotations
 
 import argparse
 import base64
-import binascii
 import hashlib
 import hmac
 import json
 import re
+import struct
 import sys
-import zipfile
 import zlib
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     Row = dict[str, Any]  # of JSON: `has` looks at it before anybody else does
 
 __all__ = (
+    "Archive",
     "Bundle",
     "Check",
     "NotABundleError",
@@ -41,7 +41,6 @@ __all__ = (
     "main",
     "parsed",
     "raw",
-    "same",
     "sealed",
     "shown",
     "told",
@@ -49,10 +48,18 @@ __all__ = (
 
 FORM = 1
 MANIFEST, SEAL, HEADS, RECORDS, REGISTRY = "manifest.json", "seal.txt", "heads.jsonl", "records.jsonl", "registry.json"
-NAME = re.compile(r"[\w.-]+")
+NAME = re.compile(r"[\w.-]+", re.ASCII)
 SEALED = re.compile(rb"sha256 ([0-9a-f]{64})\nhmac-sha256 ([0-9a-f]{64}|-)\n")
 SALT = re.compile(r"[0-9a-f]{32}")
 CHUNK = 1 << 20
+NEXT = "it was cut, added to, encrypted or packed anew; ask for it as it was, or unpack it and verify the folder"
+FILES = 16  # in a bundle, at most: twice as many as there are
+LONGEST = 1 << 23  # bytes of a manifest: the names of a hundred thousand sessions
+DIGITS = 20  # of a whole number that are looked at: one that has more is not what it says, and no bundle has one
+# What is said of each file, before it and in the directory: version 4.5, no flags, deflated, sizes of eight bytes; and
+# made on a Unix, no comment, the first disk, no attributes but those of a regular file that its owner may write.
+ZIPPED, ATTRIBUTES = (45, 0, 8, 1, 16), ((3 << 8 | 45, 45, 0, 8), (0, 0, 0, 0o100644 << 16))
+LARGE, NONE = (1 << 31) - 1, (1 << 32) - 1  # beyond LARGE a zip file says NONE, and the number in another place
 LISTED = 100  # problems that are shown: who has more has one cause for them all
 
 KEYED = """\
@@ -126,45 +133,115 @@ def parsed(line: bytes) -> object:
     """Return what a line of JSON says, or None where it is not in the form that is hashed."""
     try:
         text = line.decode()
-        value: object = json.loads(text, parse_float=Number)
+        value: object = json.loads(text, parse_float=Number, parse_int=lambda digits: int(digits[:DIGITS]))
         return value if canonical(value) == text else None
     except (ValueError, RecursionError):
         return None
 
 
-class Bundle:
-    """The files of a bundle, in a zip file or in a folder."""
+class Archive:
+    """A bundle in a zip file, which is written in one way: the headers of its files tell every byte behind them.
+
+    The format is that of PKWARE's APPNOTE.TXT, section 4.3. Raises NotABundleError where anything else stands there.
+    """
 
     def __init__(self, place: Path) -> None:
-        self.folder = place
-        self.archive: zipfile.ZipFile | None = None
-        if not place.is_dir():
-            try:
-                self.archive = zipfile.ZipFile(str(place))
-            except (OSError, zipfile.BadZipFile) as error:
-                raise NotABundleError(f"{place} cannot be read as a zip file: {error}") from error
+        if not place.is_file():  # a pipe would never end
+            raise NotABundleError(f"{place} is no file: give the bundle, or the folder it was unpacked into")
+        self.place, start = place, 0
+        self.entries: dict[str, tuple[int, int, int, int]] = {}
+        self.listed: list[bytes] = []
+        try:
+            while self.at(start, 4) == b"PK\3\4" and len(self.entries) < FILES:
+                start = self.entry(start)
+        except (ValueError, struct.error) as error:
+            raise NotABundleError(f"{place}: at byte {start} stands what is no file of a bundle: {NEXT}") from error
+        end, count = b"".join(self.listed), len(self.entries)
+        size = len(end)
+        if start > LARGE:
+            end += struct.pack("<4sQ2H2L4Q", b"PK\6\6", 44, 45, 45, 0, 0, count, count, size, start)
+            end += struct.pack("<4sLQL", b"PK\6\7", 0, start + size, 1)
+        end += struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, count, count, size, min(start, NONE), 0)
+        if self.at(start, len(end) + 1) != end:
+            raise NotABundleError(f"{place}: behind byte {start} stands what no bundle has there: {NEXT}")
+
+    def at(self, place: int, size: int) -> bytes:
+        """Return bytes of the zip file."""
+        with self.place.open("rb") as file:
+            file.seek(place)
+            return file.read(size)
+
+    def entry(self, start: int) -> int:
+        """Note the file whose header begins there, and return where it ends. Raises ValueError for another's."""
+        fields = struct.unpack("<4s5H3L2H", self.at(start, 30))
+        version, flags, method, time, date, crc, packed, size, length, more = fields[1:]
+        name = self.at(start + 30, length).decode("ascii")
+        tag, width, real, inside = struct.unpack("<2H2Q", self.at(start + 30 + length, more))
+        plain = (version, flags, method, tag, width) == ZIPPED and (packed, size) in ((NONE, NONE), (inside, real))
+        if not plain or name in self.entries or not NAME.fullmatch(name):
+            raise ValueError(name)
+        large = max(real, inside) > LARGE
+        numbers = [real, inside] * large + [start] * (start > LARGE)
+        extra = struct.pack(f"<2H{len(numbers)}Q", 1, 8 * len(numbers), *numbers) if numbers else b""
+        sizes = (NONE, NONE) if large else (inside, real)
+        told = (*ATTRIBUTES[0], time, date, crc, *sizes, length, len(extra), *ATTRIBUTES[1])
+        self.listed.append(struct.pack("<4s6H3L5H2L", b"PK\1\2", *told, NONE if start > LARGE else start))
+        self.listed.append(name.encode() + extra)
+        begin = start + 30 + length + more
+        self.entries[name] = (begin, begin + inside, real, crc)
+        return int(begin + inside)
+
+    def chunks(self, name: str) -> Iterator[bytes]:
+        """Yield what a file holds. Raises ValueError where it is damaged, or not all that is in its place."""
+        place, end, size, crc = self.entries[name]
+        inflating, checksum = zlib.decompressobj(-zlib.MAX_WBITS), 0
+        packed = chunk = b"-"
+        while not inflating.eof and (packed or chunk):
+            packed = inflating.unconsumed_tail or self.at(place, min(CHUNK, end - place))
+            place += 0 if inflating.unconsumed_tail else len(packed)
+            chunk = inflating.decompress(packed, CHUNK)
+            checksum, size = zlib.crc32(chunk, checksum), size - len(chunk)
+            yield chunk
+        if not inflating.eof or inflating.unused_data or (place, size, checksum) != (end, 0, crc):
+            raise ValueError(name)
+
+
+class Bundle:
+    """The files of a bundle, in a zip file or in a folder. Of none is more read than `limits` says."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        self.archive = None if place.is_dir() else Archive(place)
+        self.limits = {MANIFEST: LONGEST, SEAL: CHUNK}
+        self.damaged: set[str] = set()
         if MANIFEST not in self.names():
             raise NotABundleError(f"{place} holds no {MANIFEST}: give the bundle, or the folder it was unpacked into")
 
     def names(self) -> list[str]:
         """Return the names of all files."""
-        if self.archive is not None:
-            return self.archive.namelist()
-        return sorted([path.name for path in self.folder.iterdir() if path.is_file()])
+        return [*self.archive.entries] if self.archive else [p.name for p in self.place.iterdir() if p.is_file()]
 
-    def _open(self, name: str) -> IO[bytes]:
-        return (self.folder / name).open("rb") if self.archive is None else self.archive.open(name)
+    def pieces(self, name: str) -> Iterator[bytes]:
+        """Yield what a file holds. Raises OSError, KeyError, ValueError and zlib.error where it cannot be read."""
+        if self.archive is not None:
+            yield from self.archive.chunks(name)
+        elif (self.place / name).is_file():  # a pipe would never end
+            with (self.place / name).open("rb") as file:
+                yield from iter(lambda: file.read(CHUNK), b"")
 
     def chunks(self, name: str) -> Iterator[bytes]:
-        """Yield what a file holds, as far as it can be read: a digest tells what is missing."""
+        """Yield what a file holds, as far as it can be read, up to its limit; note where that is not all of it."""
+        left = max(0, self.limits.get(name, 0))
         try:
-            with self._open(name) as file:
-                chunk = file.read(CHUNK)
-                while chunk:
-                    yield chunk
-                    chunk = file.read(CHUNK)
-        except (KeyError, OSError, EOFError, ValueError, NotImplementedError, zipfile.BadZipFile, zlib.error):
-            return
+            for chunk in self.pieces(name):
+                yield chunk[:left]
+                left -= len(chunk)
+                if left < 0:
+                    break
+            if left < 0 or (left and name not in {MANIFEST, SEAL}):
+                self.damaged.add(name)
+        except (KeyError, OSError, ValueError, zlib.error):
+            self.damaged.add(name)
 
     def read(self, name: str) -> bytes:
         """Return what a file holds."""
@@ -172,13 +249,15 @@ class Bundle:
 
     def lines(self, name: str) -> Iterator[bytes]:
         """Yield the lines of a file, without their ends; one that has none is given with a mark that is no JSON."""
-        rest = b""
+        line: list[bytes] = []
         for chunk in self.chunks(name):
-            whole = (rest + chunk).split(b"\n")
-            rest = whole.pop()
-            yield from whole
-        if rest:
-            yield rest + b" without its end"
+            first, *others = chunk.split(b"\n")
+            line.append(first)
+            for other in others:
+                yield b"".join(line)
+                line = [other]
+        if any(line):
+            yield b"".join(line) + b" without its end"
 
 
 class Check:
@@ -221,32 +300,36 @@ class Check:
         self.digest = hashlib.sha256(manifest).hexdigest()
         if told != hashlib.sha256(manifest + seal.encode()).hexdigest():
             self.wrong(MANIFEST, f"it is not the one that {SEAL} was made for")
-        if self.key is not None and not same(seal, sealed(self.key, "bundle", self.digest)):
+        if self.key is not None and not sealed(seal, self.key, "bundle", self.digest):
             self.wrong(MANIFEST, "it is not sealed with this key")
-        about = parsed(manifest)
-        files = about.get("files") if is_object(about) else None
-        if not is_object(about) or not is_object(files) or about.get("bundle") != FORM:
+        row = parsed(manifest)
+        about = row if is_object(row) else {}
+        files, sizes = about.get("files"), about.get("sizes")
+        if about.get("bundle") != FORM or not is_object(files) or not is_object(sizes) or len(files) > FILES:
             self.wrong(MANIFEST, f"it is no manifest of form {FORM}, which is all that this script knows")
             return {}
         self.about = about
+        self.bundle.limits = {name: size for name in files if isinstance(size := sizes.get(name), int)}
         return files
 
     def files(self) -> None:
         """Check every file against the manifest."""
-        files, names = self.manifest(), self.bundle.names()
+        files, names = self.manifest(), set(self.bundle.names())
         for name, told in files.items():
-            if not NAME.fullmatch(name) or names.count(name) != 1:
-                self.wrong(ascii(name), "the manifest names it, and it is not there, or there twice")
+            if not NAME.fullmatch(name) or name not in names:
+                self.wrong(ascii(name), "the manifest names it, and it is not there")
                 continue
             hashed = hashlib.sha256()
             for chunk in self.bundle.chunks(name):
                 hashed.update(chunk)
             if hashed.hexdigest() != told:
                 self.wrong(name, "it is not the file that the manifest names")
-        for name in sorted(set(names) - {MANIFEST, SEAL, *files}):
-            # A folder gathers files of its own, which nobody reads; a zip file does not.
-            if self.bundle.archive is not None:
+        # A folder gathers files of its own, which nobody reads; a zip file does not.
+        if self.bundle.archive is not None:
+            for name in sorted(names - {MANIFEST, SEAL, *files}):
                 self.wrong(ascii(name), "the manifest does not name it")
+        for name in sorted(self.bundle.damaged):
+            self.wrong(name, "it is damaged, or not as large as it is to be")
 
     def ends(self) -> None:
         """Check the heads of all sessions, their chain, and the registry at its end."""
@@ -273,7 +356,7 @@ class Check:
 
     def seal(self, where: str, row: Row, kind: str, *names: str) -> None:
         """Check the seal of a head or of the registry, where there is a key."""
-        if self.key is not None and not same(row["seal"], sealed(self.key, kind, *[row[name] for name in names])):
+        if self.key is not None and not sealed(row["seal"], self.key, kind, *[row[name] for name in names]):
             self.wrong(where, "it is not sealed with this key")
 
     def record(self, row: Row) -> None:
@@ -339,9 +422,7 @@ class Check:
 
 def has(row: object, fields: Mapping[str, Sequence[type]]) -> TypeGuard[Row]:
     """Tell whether a row of JSON has these fields, in this order and of these types, and no others."""
-    if not is_object(row) or list(row) != list(fields):
-        return False
-    return all(type(row[name]) in kinds for name, kinds in fields.items())
+    return is_object(row) and list(row) == [*fields] and all(type(row[name]) in fields[name] for name in fields)
 
 
 def raw(payload: object) -> bytes:
@@ -351,7 +432,7 @@ def raw(payload: object) -> bytes:
     if is_object(payload) and list(payload) == ["base64"]:
         try:
             return base64.b64decode(str(payload["base64"]), validate=True)
-        except (ValueError, binascii.Error):
+        except ValueError:
             return b""
     return b""
 
@@ -367,14 +448,10 @@ def counts(payload: bytes, payloads: int, through: int) -> bool:
     return list(said.items()) == wanted
 
 
-def sealed(key: bytes, *parts: object) -> str:
-    """Return the HMAC-SHA256 of a list under the operator's key."""
-    return hmac.new(key, canonical(parts).encode(), hashlib.sha256).hexdigest()
-
-
-def same(one: str, other: str) -> bool:
-    """Tell whether two seals are alike, in a time that does not tell where they differ."""
-    return hmac.compare_digest(one.encode(), other.encode())
+def sealed(seal: str, key: bytes, *parts: object) -> bool:
+    """Tell whether this is the HMAC-SHA256 of a list under the operator's key."""
+    expected = hmac.new(key, canonical(parts).encode(), hashlib.sha256).hexdigest()
+    return hmac.compare_digest(seal.encode(), expected.encode())
 
 
 def shown(session: str) -> str:
@@ -386,7 +463,7 @@ def told(check: Check) -> Iterator[str]:
     """Yield, line by line, what was checked, what is wrong, and what that proves."""
     many = len(check.problems)
     state = "intact" if not many else f"{many} problem{'s' * (many != 1)}"
-    yield f"{check.bundle.folder}: {state}"
+    yield f"{check.bundle.place}: {state}"
     yield f"  {len(check.ended)} sessions, {check.records} records, the payloads of {check.erased} of them erased"
     left = len(check.heads) - len(check.ended)
     if left > 0:

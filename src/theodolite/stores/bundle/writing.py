@@ -72,6 +72,7 @@ class _Manifest(Struct, frozen=True, kw_only=True):
     detectors: Mapping[str, tuple[str, ...]]
     calibrations: tuple[str, ...]
     files: Mapping[str, str]
+    sizes: Mapping[str, int]
 
 
 def write_bundle(  # noqa: PLR0913 - what goes into it, by name
@@ -97,7 +98,7 @@ def write_bundle(  # noqa: PLR0913 - what goes into it, by name
 
     Reads the store twice, holding a record at a time. A store that is not intact is bundled all the same: what is wrong
     with it is evidence too. Raises StoreError where the store cannot be read, and OSError where the stream cannot be
-    written.
+    written: it must be seekable.
     """
     noted = _Noting(store, None if sessions is None else frozenset(sessions), opened)
     found = verify(noted, key)
@@ -153,16 +154,17 @@ class _Files:
         self._archive = archive
         self.date = datetime.fromtimestamp(min(max(date, _EARLIEST), _LATEST), UTC)
         self.digests: dict[str, str] = {}
+        self.sizes: dict[str, int] = {}
 
     def add(self, name: str, pieces: Iterable[bytes]) -> None:
         entry = zipfile.ZipInfo(name, self.date.timetuple()[:6])
         entry.compress_type, entry.external_attr, entry.create_system = zipfile.ZIP_DEFLATED, _MODE, 3
-        hashed = hashlib.sha256()
+        hashed, size = hashlib.sha256(), 0
         with self._archive.open(entry, "w", force_zip64=True) as file:
             for piece in pieces:
                 hashed.update(piece)
-                file.write(piece)
-        self.digests[name] = hashed.hexdigest()
+                size += file.write(piece)
+        self.digests[name], self.sizes[name] = hashed.hexdigest(), size
 
 
 class _Noting:
@@ -234,4 +236,5 @@ class _Noting:
             detectors=detectors,
             calibrations=tuple(sorted(self._calibrations)),
             files=dict(files.digests),
+            sizes=dict(files.sizes),
         )

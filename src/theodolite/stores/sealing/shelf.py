@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import secrets
+import stat
 import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
@@ -18,6 +19,11 @@ __all__ = ("SealedShelf",)
 
 _SEALED, _PART = ".sealed", ".part"
 _NAME: Final = re.compile(rf"[0-9a-f]{{64}}\{_SEALED}")
+
+_STRANGE: Final = "it is no regular file, which this shelf never makes: take it away"
+
+# O_BINARY is there on Windows alone, the others everywhere else.
+_READ: Final = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOFOLLOW", "O_BINARY"))
 
 
 class SealedShelf:
@@ -91,8 +97,11 @@ class SealedShelf:
             raise StoreError(f"the folder {self._folder} holds sessions that cannot be read: {'; '.join(faults)}")
 
     def _read(self, name: str) -> tuple[bytes, ...]:
+        path = self._folder / name
         try:
-            sealed = (self._folder / name).read_bytes()
+            if not stat.S_ISREG(path.lstat().st_mode):
+                raise StoreError(_STRANGE)
+            sealed = _content(path)
         except FileNotFoundError:  # dropped meanwhile
             return ()
         except OSError as error:
@@ -131,6 +140,18 @@ class SealedShelf:
             raise StoreError(
                 f"the folder {self._folder} cannot {what}: {error.strerror}; free space, or make it writable"
             ) from error
+
+
+def _content(path: Path) -> bytes:
+    """Return what a regular file holds; nothing else that may have taken its place is waited for or followed."""
+    descriptor = os.open(path, _READ)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise StoreError(_STRANGE)
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            return file.read()
+    finally:
+        os.close(descriptor)
 
 
 def _write(path: Path, content: bytes) -> None:

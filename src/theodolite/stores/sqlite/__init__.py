@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Final, Self
 
-from sqlalchemy import Engine
+from sqlalchemy import Connection
 
 from theodolite.core.errors import StoreError
 from theodolite.core.store import SALT_BYTES, Entry, Head, Problem, ReadableStore, Record, Registry, seal_record
@@ -32,6 +32,10 @@ _RECORD_BYTES: Final = 1024
 # Half of SQLite's own limit for a row, which a group that is too large would meet again at every attempt.
 _LARGEST: Final = 500_000_000
 
+# Seconds beyond `patience` in which a group has to be written. Our choice: a disk that writes half a megabyte a second,
+# which is a slow one, takes as long for all that may wait in memory.
+_ANSWER: Final = 30.0
+
 # Seconds until a group that failed is tried again where nobody asks for it.
 _RETRY: Final = 1.0
 
@@ -42,6 +46,10 @@ class SQLiteStore(Readable):
     Durable is what `append(durable=True)` or `flush` acknowledged: it is synced to the disk (`synchronous = FULL`), so
     that it survives kill -9 and a loss of power, as far as the disk keeps its word. The rest follows within `linger`
     seconds and may be lost with the process. `room` bounds the bytes that wait: then `append` waits as well.
+
+    No call waits for the writing thread longer than `patience` and 30 seconds, and `close` not longer than twice that:
+    a StoreError then says that the disk does not answer, and how many records are in memory alone. A signal handler may
+    raise at any moment, as Ctrl-C does: an append that is interrupted took its entry or did not, and the store goes on.
 
     A commit that fails (disk full, file locked for longer than `patience` seconds, I/O error) is a StoreError to all
     who wait for it and to the next append that does not wait, which takes nothing. What had been taken stays in memory,
@@ -85,39 +93,48 @@ class SQLiteStore(Readable):
         if key == b"":
             raise StoreError("the key is empty: give at least 32 random bytes, or None to keep an unsealed store")
         file = locate(path, create=create)
-        super().__init__(file, open_engine(file, key=key, create=create, patience=patience))
+        engine, connection = open_engine(file, key=key, create=create, patience=patience)
+        super().__init__(file, engine)
         self._salts = _salt if salts is None else salts
         self._clock = clock
-        self._backlog = Backlog(room=room, linger=linger, retry=_RETRY)
-        self._committer = Committer(self.engine, self._file, key)
+        self._backlog = Backlog(room=room, linger=linger, retry=_RETRY, limit=patience + _ANSWER)
+        self._committer = Committer(engine, connection, self._file, key, self._backlog.limit)
         self._process = os.getpid()
         # The thread must not keep the store alive, or nobody would ever see that it was forgotten.
         thread = threading.Thread(
             target=self._backlog.work, args=(self._committer.commit,), name="theodolite-store", daemon=True
         )
         thread.start()
-        self._close = weakref.finalize(self, _close, self._process, self.engine, self._backlog, self._committer, thread)
+        self._close = weakref.finalize(self, _close, self._process, connection, self._backlog, self._committer, thread)
 
     def append(self, entry: Entry, *, durable: bool = False) -> Record:
         """Seal an entry and queue it, or with `durable` wait until it is on the disk. Raises StoreError.
 
-        Costs sealing (two SHA-256) and a lock; the first entry of a session also a few indexed reads.
+        Costs sealing (two SHA-256) and a lock; the first entry of a session also a few indexed reads, in a thread and
+        on a connection of their own (some 1 ms in all).
         """
         self._check_usable()
         size = _RECORD_BYTES + len(bytes(entry.payload)) + len(entry.session) + sum(map(len, entry.codes))
         if size > _LARGEST:
             raise StoreError(f"store {self._file}: an entry of {size} bytes is more than a row can hold: cut it")
-        salt = self._salts()
-        with self._backlog.lock:
-            self._backlog.admit(size, waits=durable)
-            chain = self._committer.chain(entry.session)
-            record = seal_record(entry, n=chain.n + 1, previous=chain.hash, salt=salt)
-            chain.n, chain.hash = record.n, record.hash
-            self._backlog.put(record, size)
-            if durable:
-                self._backlog.wait()
+        record = self._queue(entry, size, self._salts(), durable=durable)
+        if durable:
+            self._backlog.wait()
+            with self._backlog.lock:
                 self._committer.check(entry.session)
         return record
+
+    def _queue(self, entry: Entry, size: int, salt: str, *, durable: bool) -> Record:
+        turn = self._backlog.turn()
+        while True:
+            with self._backlog.lock:
+                gate = self._backlog.admit(size, turn, waits=durable)
+                if gate is None:
+                    chain = self._committer.chain(entry.session)
+                    record = seal_record(entry, n=chain.n + 1, previous=chain.hash, salt=salt)
+                    self._backlog.put(record, size, chain)
+                    return record
+            turn.wait(gate)
 
     def read(
         self,
@@ -172,8 +189,8 @@ class SQLiteStore(Readable):
         Raises StoreError when it cannot be written now, or, once, when records were refused since the last call.
         """
         self._check_usable()
+        self._backlog.wait()
         with self._backlog.lock:
-            self._backlog.wait()
             self._committer.check_all()
 
     def ready(self) -> None:
@@ -210,10 +227,12 @@ class SQLiteStore(Readable):
         return emptied
 
     def _take(self, session: str, reason: str) -> int:
-        with self._backlog.lock:
-            while (chain := self._committer.chain(session)).n > chain.written:
-                self._backlog.wait()
-            return self._committer.erase(session, at=self._clock(), salt=self._salts(), reason=reason)
+        while True:
+            with self._backlog.lock:
+                chain = self._committer.chain(session)
+                if chain.n <= chain.written:
+                    return self._committer.erase(session, at=self._clock(), salt=self._salts(), reason=reason)
+            self._backlog.wait()
 
     def _rewrite(self, emptied: int) -> None:
         with self._committer.writing, faults(self._file), self.engine.connect() as connection:
@@ -227,7 +246,10 @@ class SQLiteStore(Readable):
             )
 
     def close(self) -> None:
-        """Flush, stop the thread and let go of the file, also where flushing fails. Raises StoreError."""
+        """Flush, stop the thread and let go of the file, also where flushing fails.
+
+        Raises StoreError, which says how many records are not kept.
+        """
         if self._close.alive:
             self._check_usable()
             self._close()
@@ -247,19 +269,22 @@ class SQLiteStore(Readable):
         self.close()
 
 
-def _close(process: int, engine: Engine, backlog: Backlog, committer: Committer, thread: threading.Thread) -> None:
+def _close(
+    process: int, connection: Connection, backlog: Backlog, committer: Committer, thread: threading.Thread
+) -> None:
     if os.getpid() != process:
         return
     try:
+        backlog.wait()
         with backlog.lock:
-            backlog.wait()
             committer.check_all()
     except StoreError as error:
         raise StoreError(f"{error}; the store was closed, and {backlog.left} records are not kept") from error
     finally:
         backlog.stop()
-        thread.join()
-        engine.dispose()  # SQLite checkpoints and removes the WAL when the last connection to the file is closed
+        thread.join(backlog.limit)
+        if not thread.is_alive():
+            connection.close()  # SQLite checkpoints and removes the WAL when the last connection to the file is closed
 
 
 def _salt() -> str:

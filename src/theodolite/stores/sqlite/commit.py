@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +18,7 @@ from sqlalchemy.exc import IntegrityError
 from theodolite.core.errors import StoreError
 from theodolite.core.store import Head, Kind, Record, seal_erasure, seal_head, seal_registry
 from theodolite.stores.sqlite.ahead import WriteAheadLog
+from theodolite.stores.sqlite.aside import aside
 from theodolite.stores.sqlite.rows import head_at, head_of, last_head, last_record, registry
 from theodolite.stores.sqlite.schema import (
     CODES,
@@ -78,13 +81,16 @@ class _ConflictError(Exception):
 class Committer:
     """Writes groups, and knows where each session's chain ends.
 
-    `chain` and `erase` are called under the lock of the backlog, `commit` by its one thread. `writing` is held during a
-    commit; who else writes to the file holds it too, so that this process never waits for its own locks in the file.
+    `chain` and `erase` are called under the lock of the backlog, `commit` by its one thread, on `connection`, which is
+    that thread's alone. `writing` is held during a commit; who else writes to the file holds it too, so that this
+    process never waits for its own locks in the file. `limit` is in seconds, for a read.
     """
 
-    def __init__(self, engine: Engine, file: Path, key: bytes | None) -> None:
+    def __init__(self, engine: Engine, connection: Connection, file: Path, key: bytes | None, limit: float) -> None:
         self.writing = threading.Lock()
         self._engine = engine
+        self._connection = connection
+        self._limit = limit
         self._file = file
         self._key = key
         self._identity = _identity(file)
@@ -101,10 +107,13 @@ class Committer:
         if chain is None:
             if len(self._chains) >= _CHAINS:
                 self._chains = {name: kept for name, kept in self._chains.items() if kept.n > kept.written}
-            with faults(self._file), self._engine.connect() as connection:
-                connection.exec_driver_sql("BEGIN")
-                chain = self._chains[session] = self._load(connection, session)
+            chain = self._chains[session] = aside(partial(self._read, session), within=self._limit)
         return chain
+
+    def _read(self, session: str) -> Chain:
+        with faults(self._file), self._engine.connect() as connection:
+            connection.exec_driver_sql("BEGIN")
+            return self._load(connection, session)
 
     def check(self, session: str) -> None:
         """Raise the StoreError of a session that was refused."""
@@ -156,6 +165,7 @@ class Committer:
         gone = gone.where(RECORDS.c.payload.is_not(None) | RECORDS.c.salt.is_not(None)).values(payload=None, salt=None)
         with self.writing, faults(self._file), self._engine.connect() as connection:
             self._check_place()
+            self._chains.pop(session, None)  # read again when the session goes on, wherever this was interrupted
             begin(connection)
             chain = self._load(connection, session)
             count = connection.execute(gone).rowcount
@@ -168,8 +178,15 @@ class Committer:
             connection.exec_driver_sql(_CLEAR_CODES, (session, n, n))
             connection.exec_driver_sql(_INSERT_RECORDS, _row(record))
             self._finish(connection, record)
-            self._chains[session] = Chain(record.n, record.hash, head, chain.before)
         return count
+
+    @contextmanager
+    def _alone(self) -> Generator[Connection]:
+        """Give the connection of the writing thread, and leave nothing begun on it."""
+        try:
+            yield self._connection
+        finally:
+            self._connection.rollback()
 
     def _check_place(self) -> None:
         if _identity(self._file) != self._identity:
@@ -203,7 +220,7 @@ class Committer:
 
     def _write(self, batch: Sequence[Record]) -> None:
         ends = {record.session: record for record in batch}
-        with self._engine.connect() as connection:
+        with self._alone() as connection:
             begin(connection)
             moves = [*self._advance(connection, ends.values()), *self._register(connection, ends.values())]
             connection.exec_driver_sql(_CLEAR_CODES, _spans(batch))
@@ -264,7 +281,7 @@ class Committer:
         hashes: dict[str, set[str]] = {}
         for record in batch:
             hashes.setdefault(record.session, set()).add(record.hash)
-        with self._engine.connect() as connection:
+        with self._alone() as connection:
             connection.exec_driver_sql("BEGIN")
             fault = self._registry_fault(connection)
             resolved = [self._compare(connection, session, own, fault) for session, own in hashes.items()]

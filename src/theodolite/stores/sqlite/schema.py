@@ -35,7 +35,7 @@ from sqlalchemy import (
     select,
 )
 from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
-from sqlalchemy.pool import NullPool, QueuePool
+from sqlalchemy.pool import NullPool
 
 from theodolite.core.errors import StoreError
 from theodolite.core.store import Record, seal_registry
@@ -186,22 +186,26 @@ def _make(file: Path) -> None:
         raise StoreError(f"store {file} cannot be created: {error.strerror}; make its directory writable") from error
 
 
-def open_engine(file: Path, *, key: bytes | None, create: bool, patience: float) -> Engine:
-    """Return an engine on an existing file, with the tables in it. `patience` is in seconds. Raises StoreError.
+def open_engine(file: Path, *, key: bytes | None, create: bool, patience: float) -> tuple[Engine, Connection]:
+    """Return an engine on an existing file with the tables in it, and a connection. Raises StoreError.
 
-    With `create` an empty file gets the tables, and a registry that is sealed with `key`.
+    With `create` an empty file gets the tables, and a registry that is sealed with `key`. `patience` is in seconds.
+    SQLite removes the WAL when the last connection to the file is closed: this one is to live as long as the store.
     """
     engine = _engine(file, "mode=rw", patience)
-    try:
-        with faults(file), engine.connect() as connection:
+    with faults(file):
+        connection = engine.connect()
+        try:
             if create:
                 _make_tables(connection, file, key, patience)
             _check_tables(connection, file)
             _write_ahead(connection, file, patience)
-    except StoreError:
-        engine.dispose()
-        raise
-    return engine
+            connection.scalars(select(_SCHEMA)).all()  # it takes hold of the WAL when it first reads with one
+            connection.rollback()
+        except BaseException:
+            connection.close()
+            raise
+    return engine, connection
 
 
 def open_to_read(file: Path, *, patience: float) -> Engine:
@@ -267,11 +271,9 @@ def main_file_holds(file: Path, record: Record) -> bool:
 
 
 def _engine(file: Path, options: str, patience: float) -> Engine:
-    creator = partial(_connect, file, options, patience)
-    if options == "mode=rw":
-        return create_engine("sqlite://", creator=creator, poolclass=QueuePool, max_overflow=-1)
-    # Who only reads may leave a read unfinished; its connection must not wait in a pool that is gone.
-    return create_engine("sqlite://", creator=creator, poolclass=NullPool)
+    # A connection for each use. A pool has a lock, which a signal handler that raises may leave taken in one thread, so
+    # that no other gets further; and the connection of a read that was left unfinished would wait in it.
+    return create_engine("sqlite://", creator=partial(_connect, file, options, patience), poolclass=NullPool)
 
 
 def _connect(file: Path, options: str, patience: float) -> sqlite3.Connection:

@@ -16,6 +16,8 @@ from theodolite.testing.sessions import HOSTILE_TEXTS
 __all__ = ("CHECKS", "ShelfFixture", "Shelved", "check_shelf")
 
 _WORKERS, _EACH = 4, 25
+# Bytes in a row that two sealed texts have in common by chance as good as never: the length of a SHA-256.
+_PIECE = 32
 
 
 class Shelved(NamedTuple):
@@ -107,11 +109,20 @@ def check_sealed(fixture: ShelfFixture) -> None:
     if shelved.raw is None:
         return
     text = b"Please find the account number DE89 3704 0044 0532 0130 00."
-    with unraised("sealed", shelved.shelf, reproduce="keep a session"):
+    with unraised("sealed", shelved.shelf, reproduce="keep a session, drop it"):
+        shelved.shelf.keep("another", b"another")
+        before = shelved.raw()
         shelved.shelf.keep("the-name-of-a-session", text * 20)
+        held = shelved.raw()
         for what, part in {"the text": text, "the id": b"the-name-of-a-session"}.items():
-            if part in shelved.raw():
+            if part in held:
                 raise broken("sealed", shelved.shelf, f"{what} can be read", reproduce="keep a session, read its file")
+        shelved.shelf.drop("the-name-of-a-session")
+        after = shelved.raw()
+        pieces = (held[place : place + _PIECE] for place in range(len(held) - _PIECE + 1))
+        if any(piece in after and piece not in before for piece in pieces):
+            what = "bytes of a session that was dropped are still there"
+            raise broken("sealed", shelved.shelf, what, reproduce="keep a session, drop it, read all files")
 
 
 def check_threads(fixture: ShelfFixture) -> None:

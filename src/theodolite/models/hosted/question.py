@@ -14,6 +14,7 @@ from msgspec import Raw, Struct, UnsetType
 from theodolite.core.arguments import is_mapping, is_sequence
 from theodolite.core.errors import ConfigError, ModelError
 from theodolite.core.event import Tool
+from theodolite.core.faults import place_of
 from theodolite.core.inquiry import Message, Query
 from theodolite.core.text import printable
 
@@ -119,7 +120,7 @@ def schema_of(query: Query) -> dict[str, object] | None:
     try:
         return msgspec.json.decode(query.schema, type=dict[str, object])
     except (msgspec.DecodeError, RecursionError) as error:
-        raise ModelError(f"the schema of the query is no JSON object ({error}): mend whoever asks") from error
+        raise ModelError(f"the schema of the query is no JSON object ({place_of(error)}): mend whoever asks") from None
 
 
 def is_strict(schema: object) -> bool:

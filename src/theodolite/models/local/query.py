@@ -15,10 +15,11 @@ from theodolite.core.errors import ModelError
 from theodolite.core.inquiry import Draw, Query, Reply, Usage
 from theodolite.core.reading import Cause
 from theodolite.core.text import printable
-from theodolite.models.local.calls import NativeCall, attempted, declared, named
 from theodolite.models.local.choice import Forced, Scored, chances, force
-from theodolite.models.local.engine import Engine, Line
+from theodolite.models.local.engine import Engine
+from theodolite.models.local.line import Line
 from theodolite.models.local.rendering import BEGUN, Turn, answers, grammar, turns
+from theodolite.models.local.tool_calls import NativeCall, attempted, declared, named
 
 __all__ = ("Asking", "Sampling")
 
@@ -218,4 +219,4 @@ def _refuse_unheld(text: str) -> None:
             "xllamacpp did not hold the draw to the query's schema: it holds a keyword that its grammars do not know, "
             "such as uniqueItems, not or $ref to elsewhere: give a plainer schema",
             cause=Cause.MALFORMED,
-        ) from error
+        ) from None

@@ -1,0 +1,69 @@
+"""The options that `scan` and `probe` share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from theodolite.cli.choices import Form
+
+__all__ = ("ConfigFile", "Format", "Model", "Output", "Paths", "ReaderName", "Store", "System")
+
+Paths = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="PATH",
+        help="Recordings, plain or gzipped. A folder stands for the `.json` and `.jsonl` files below it, and their "
+        "`.gz`.",
+    ),
+]
+Format = Annotated[
+    Form,
+    typer.Option(
+        "--format",
+        "-f",
+        help="text and html for people, json for one document, jsonl for one session a line as they come, junit for "
+        "test views, sarif for code scanning, png for a picture.",
+    ),
+]
+Output = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", metavar="FILE", help="Write the report to FILE, replacing what is there."),
+]
+Store = Annotated[
+    Path | None,
+    typer.Option(
+        "--store", metavar="FILE", help="Keep every decision, redacted, in the SQLite store FILE, made if absent."
+    ),
+]
+ConfigFile = Annotated[
+    Path | None,
+    typer.Option("--config", "-c", metavar="FILE", help="Settings; ./theodolite.toml by default, if it is there."),
+]
+ReaderName = Annotated[
+    str | None,
+    typer.Option(
+        "--reader", metavar="NAME", help="Read every recording in this form. `theodolite doctor` lists the forms."
+    ),
+]
+Model = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        "-m",
+        metavar="MODEL",
+        help="Who answers probes: a name of [models] in the settings, `local` (the embedded model), `local:FILE.gguf`, "
+        "or KIND:MODEL, as `openai:gpt-5.1`. By default the subject of [panel].",
+    ),
+]
+System = Annotated[
+    Path | None,
+    typer.Option(
+        "--system",
+        metavar="FILE",
+        help="The agent's system prompt, for both arms of the probes. It is not taken out of a recording: copy it into "
+        "FILE as it is there, to the character.",
+    ),
+]

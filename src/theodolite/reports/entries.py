@@ -1,0 +1,186 @@
+"""The entries of a document: what it says of a session and of a scan, made from what was judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from theodolite.core.policy import Decision, Outcome
+from theodolite.core.reader import Unreadable
+from theodolite.core.reading import Evidence, Failure, Reading, Signal
+from theodolite.core.text import printable
+from theodolite.reports.document import (
+    AskedReport,
+    CallReport,
+    DetectorReport,
+    Document,
+    FindingReport,
+    SessionReport,
+    SignalReport,
+    StepReport,
+    Summary,
+    SuppressionReport,
+    TriageReport,
+    UnreadableReport,
+)
+from theodolite.reports.findings import Finding, findings
+from theodolite.reports.totals import NOWHERE, Origin, Run, Totals
+from theodolite.reports.triage import Standing, Suppression, left
+from theodolite.runtime.purse import Spent
+from theodolite.runtime.replay import CallRow, Sighting, Step
+
+__all__ = ("document", "session_report", "summary")
+
+
+def document(items: Iterable[Sighting | Unreadable], run: Run) -> Document:
+    """Return the document of a scan. Sessions stand in the order given.
+
+    >>> document([], Run(version="1.0")).summary.outcomes[Outcome.CLEAN]
+    0
+    """
+    totals = Totals()
+    sessions: list[SessionReport] = []
+    for item in items:
+        totals.add(item)
+        if isinstance(item, Sighting):
+            sessions.append(session_report(item))
+    return Document(sessions=tuple(sessions), summary=summary(totals, run))
+
+
+def session_report(sighting: Sighting, origin: Origin = NOWHERE) -> SessionReport:
+    """Return what a document says of one session that was read there."""
+    return SessionReport(
+        session_id=printable(sighting.session),
+        agent_id=printable(sighting.agent),
+        file=printable(origin.file),
+        reader=printable(origin.reader),
+        outcome=sighting.outcome,
+        counts_as=left(sighting, origin.marks),
+        action=sighting.action,
+        coverage=replace(sighting.coverage, unreadable=sum(part.parts for part in sighting.unreadable)),
+        calls=tuple([_call(row) for row in sighting.calls]),
+        signals=tuple([_signal(signal, made) for made in sighting.decisions for signal in made.signals]),
+        findings=tuple([_finding(finding, origin) for finding in findings(sighting)]),
+        steps=tuple(map(_step, sighting.steps)),
+        unreadable=tuple(map(_unreadable, sighting.unreadable)),
+    )
+
+
+def summary(totals: Totals, run: Run) -> Summary:
+    """Return what a document says of the scan as a whole."""
+    return Summary(
+        version=run.version,
+        calibration=None if run.calibration is None else printable(run.calibration),
+        complete=run.complete,
+        sessions=totals.sessions,
+        events=totals.events.total(),
+        calls=totals.calls,
+        refused=totals.refused,
+        outcomes={outcome: totals.outcomes[outcome] for outcome in Outcome},
+        findings=dict(sorted(totals.findings.items())),
+        triage=_triage(totals, run),
+        detectors=tuple(
+            [
+                DetectorReport(
+                    detector=watch.detector,
+                    version=watch.version,
+                    decides=watch.decides,
+                    spoke=watch.spoke,
+                    failed=watch.failed,
+                    blind=watch.blind,
+                )
+                for watch in totals.watches
+            ]
+        ),
+        asked=None if run.asked is None else _asked(run.asked),
+        store=printable(run.store),
+        records=run.records,
+        thresholds=dict(sorted(run.thresholds.items())),
+        unread=totals.unread,
+        unreadable=tuple(map(_unreadable, totals.unreadable)),
+    )
+
+
+def _asked(spent: Spent) -> AskedReport:
+    cost = None if spent.unpriced else spent.cost
+    return AskedReport(calls=spent.calls, tokens=spent.tokens, cost=cost)
+
+
+def _call(row: CallRow) -> CallReport:
+    made = row.decision
+    marks = dict.fromkeys(s.code for s in made.signals if s.alarmed or isinstance(s.said, Failure))
+    return CallReport(seq=made.about, tool=printable(row.tool), score=None, allowed=made.allowed, signals=tuple(marks))
+
+
+def _signal(signal: Signal, made: Decision) -> SignalReport:
+    said = signal.said
+    reading = said if isinstance(said, Reading) else None
+    failure = said if isinstance(said, Failure) else None
+    return SignalReport(
+        seq=made.seq,
+        about=made.about,
+        detector=said.detector,
+        version=said.version,
+        code=signal.code,
+        score=reading.score if reading else None,
+        level=signal.level,
+        status=signal.status,
+        ambiguous=signal.ambiguous,
+        finds=signal.finds,
+        calibration=None if signal.calibration is None else printable(signal.calibration),
+        models=tuple(map(printable, reading.models)) if reading else (),
+        surrogate=reading.surrogate if reading else False,
+        evidence=tuple(map(_evidence, reading.evidence)) if reading else (),
+        cause=failure.cause if failure else None,
+        detail=printable(failure.detail) if failure else "",
+    )
+
+
+def _evidence(item: Evidence) -> Evidence:
+    return replace(
+        item, path=printable(item.path), expected=printable(item.expected), observed=printable(item.observed)
+    )
+
+
+def _finding(finding: Finding, origin: Origin) -> FindingReport:
+    mark = origin.mark(finding)
+    return FindingReport(
+        code=finding.code,
+        source=finding.source,
+        calls=finding.calls,
+        fingerprint=finding.fingerprint,
+        standing=mark.standing,
+        reason=printable(mark.reason),
+        expires=None if mark.expires is None else mark.expires.isoformat(),
+    )
+
+
+def _triage(totals: Totals, run: Run) -> TriageReport:
+    return TriageReport(
+        baseline=printable(run.triage.baseline),
+        suppressions=printable(run.triage.suppressions),
+        known=totals.standings[Standing.KNOWN],
+        suppressed=totals.standings[Standing.SUPPRESSED],
+        settled=totals.settled,
+        gone=run.triage.gone,
+        expired=tuple(map(_suppression, run.triage.expired)),
+        unused=tuple(map(_suppression, run.triage.unused)),
+    )
+
+
+def _suppression(item: Suppression) -> SuppressionReport:
+    return SuppressionReport(
+        entry=item.entry,
+        names=printable(item.names),
+        reason=printable(item.reason),
+        expires=item.expires.isoformat(),
+    )
+
+
+def _step(step: Step) -> StepReport:
+    return StepReport(seq=step.seq, turn=step.turn, event=step.event, source=step.source, tool=printable(step.tool))
+
+
+def _unreadable(item: Unreadable) -> UnreadableReport:
+    return UnreadableReport(file=printable(item.file), line=item.line, reason=printable(item.reason), parts=item.parts)
