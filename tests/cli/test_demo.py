@@ -69,7 +69,7 @@ def test_with_the_weights_both_sessions_are_probed_within_the_time_that_is_promi
     for session in ("demo-clean", "demo-hijacked"):
         assert f"Probe of session {session}" in shown.stdout
     told = " ".join(shown.stdout.split())
-    assert told.count("it says nothing about that agent") == 2
+    assert told.count("it says nothing about that agent") >= 2
     assert "too small for a verdict" in told
 
 

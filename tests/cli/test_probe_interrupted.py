@@ -165,7 +165,7 @@ def test_a_session_that_was_read_in_part_is_no_part_of_the_report(home: Path, se
     os.mkfifo(pipe)
     with FakeProvider(hangs()) as provider:
         running = start(provider, home, "probe", *sorted(sessions.iterdir()), "--format", "json")
-        with pipe.open("wb") as stream:
+        with os.fdopen(os.open(pipe, os.O_RDWR), "wb") as stream:  # waits for no reader, as a writer alone would
             stream.write(b'[{"role": "user", "content": "Please wait."},' + b" " * 70_000)
             stream.flush()
             report, said = stopped(running, provider, 2 * COUNT, signal.SIGINT)

@@ -8,6 +8,7 @@ import io
 import json
 import os
 import shutil
+import struct
 import subprocess
 import sys
 import time
@@ -425,6 +426,21 @@ class Padding:
 
     def flush(self) -> bytes:
         return self._inner.flush() + self._padding
+
+
+def test_what_older_pythons_write_is_the_same_but_for_where_sizes_stand(
+    bundle: bytes, judged: Callable[..., int]
+) -> None:
+    """Up to 3.11.3 they stand in the header too, which says later that they stand behind it."""
+    older = bytearray(bundle)
+    with zipfile.ZipFile(io.BytesIO(bundle)) as archive:
+        for entry in archive.infolist():
+            sizes = struct.pack("<2L", entry.compress_size, entry.file_size)
+            older[entry.header_offset + 18 : entry.header_offset + 26] = sizes
+            assert older[entry.header_offset + 4] == 45
+    assert judged(bytes(older)) == 0
+    older[18] ^= 1
+    assert judged(bytes(older)) == 2
 
 
 @pytest.mark.parametrize("name", ["README.txt", "records.jsonl", "manifest.json", "seal.txt"])

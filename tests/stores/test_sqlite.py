@@ -258,8 +258,15 @@ def test_a_reader_that_is_dropped_leaves_nothing_open(store: SQLiteStore, entry:
         store.append(entry(at=float(n)))
     opened: list[object] = []
     closed: list[object] = []
-    event.listen(store.engine, "connect", lambda connection, _: opened.append(connection))
-    event.listen(store.engine, "close", lambda connection, _: closed.append(connection))
+
+    def note_opened(connection: object, _: object) -> None:
+        opened.append(connection)
+
+    def note_closed(connection: object, _: object) -> None:
+        closed.append(connection)
+
+    event.listen(store.engine, "connect", note_opened)
+    event.listen(store.engine, "close", note_closed)
     for _ in range(30):
         next(store.read())
     assert len(opened) == 30

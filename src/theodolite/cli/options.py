@@ -63,7 +63,6 @@ System = Annotated[
     typer.Option(
         "--system",
         metavar="FILE",
-        help="The agent's system prompt, for both arms of the probes. It is not taken out of a recording: copy it into "
-        "FILE as it is there, to the character.",
+        help="The agent's system prompt, for both arms of the probes: copied out of the recording, to the character.",
     ),
 ]

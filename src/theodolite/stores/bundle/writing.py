@@ -159,6 +159,7 @@ class _Files:
     def add(self, name: str, pieces: Iterable[bytes]) -> None:
         entry = zipfile.ZipInfo(name, self.date.timetuple()[:6])
         entry.compress_type, entry.external_attr, entry.create_system = zipfile.ZIP_DEFLATED, _MODE, 3
+        entry.create_version = entry.extract_version = zipfile.ZIP64_VERSION  # Python 3.11.3 and older forget it
         hashed, size = hashlib.sha256(), 0
         with self._archive.open(entry, "w", force_zip64=True) as file:
             for piece in pieces:
