@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 from typer.testing import Result
 
-from theodolite.cli.counting import counting
 from theodolite.cli.moments import first_moment, last_moment
 from theodolite.core.errors import ConfigError
 
@@ -185,9 +184,3 @@ def test_exporting_leaves_every_byte_of_the_file(theodolite: Run, store: Path, o
     content, at = store.read_bytes(), store.stat().st_mtime_ns
     assert theodolite("store", "export", store, *options).exit_code == 0
     assert (store.read_bytes(), store.stat().st_mtime_ns) == (content, at)
-
-
-def test_where_nobody_watches_a_line_now_and_then_says_how_far_it_is(capsys: pytest.CaptureFixture[str]) -> None:
-    times = iter(range(0, 1_000, 6))
-    assert list(counting(range(500), "records", 500, clock=lambda: float(next(times)))) == list(range(500))
-    assert capsys.readouterr().err.splitlines() == ["100 of 500 records, 48 s left", "300 of 500 records, 16 s left"]

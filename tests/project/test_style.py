@@ -9,7 +9,7 @@ from pathlib import Path
 import theodolite
 
 SOURCE = Path(theodolite.__file__).parent
-LONGEST_FUNCTION, LONGEST_MODULE, BROAD_EXCEPTS = 60, 500, 3
+LONGEST_FUNCTION, LONGEST_MODULE, BROAD_EXCEPTS = 60, 500, 4
 VAGUE = {"base", "common", "helper", "helpers", "manager", "misc", "stuff", "types", "util", "utils"}
 
 

@@ -179,6 +179,8 @@ def test_when_the_texts_are_too_many_later_cases_have_their_message_alone(
     assert all(failure.get("message") for failure in failures)
     assert failures[0].text
     assert not failures[-1].text
+    told = {item.get("name"): item.get("value") for item in root.iter("property")}
+    assert told["theodolite.unexplained"] == str(sum(not failure.text for failure in failures))
 
 
 def test_sessions_for_which_there_is_no_room_are_a_case_that_counts_them(

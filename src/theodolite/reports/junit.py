@@ -52,7 +52,8 @@ class JUnitWriter:
     """Writes the cases at the end, behind their number, which Jenkins and Ant want. `pages` are those of plug-ins.
 
     Holds the cases that the file will have, five megabytes at most. Where not all sessions fit, those that passed give
-    way first; what is left out stands as one case of its result, which says how many there are.
+    way first; what is left out stands as one case of its result, which says how many there are. The property
+    `theodolite.unexplained` counts the sessions that have their message alone.
     """
 
     def __init__(self, stream: BinaryIO, *, pages: Mapping[str, str] = MappingProxyType({})) -> None:
@@ -61,6 +62,7 @@ class JUnitWriter:
         self._cases = Room(LARGEST - FRAME)
         self._names: Counter[int] = Counter()
         self._details = dict(DETAILS)
+        self._unexplained = 0
 
     def add(self, session: SessionReport, thresholds: Mapping[str, float] = MappingProxyType({})) -> None:
         """Take a session."""
@@ -92,7 +94,8 @@ class JUnitWriter:
             time="0",
         )
         properties = ET.SubElement(suite, "properties")
-        for name, value in _properties(summary).items():
+        unexplained = {"theodolite.unexplained": str(self._unexplained)} if self._unexplained else {}
+        for name, value in (_properties(summary) | unexplained).items():
             ET.SubElement(properties, "property", name=name, value=value)
         start, stop = ET.tostring(suite, encoding="unicode").rsplit("</", 1)
         self._stream.write(f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n{start}\n'.encode())
@@ -135,6 +138,7 @@ class JUnitWriter:
         case = _case(group, name + times, result, message, text)
         if text and len(case) > self._details[tag]:
             text, case = "", _case(group, name + times, result, message, "")
+            self._unexplained += 1
         if text:
             self._details[tag] -= len(case)
         if self._cases.add(case, _RANKS.index(tag)):

@@ -22,7 +22,7 @@ from theodolite.core.reading import Cause
 from theodolite.models.local.line import LOOK, Line
 from theodolite.models.local.process import Order, Standing
 
-__all__ = ("Child",)
+__all__ = ("Child", "shown")
 
 # The interpreter of the new process finds what this one finds, whichever way it came to it.
 _START = "import sys; sys.path[:] = {path!r}; from theodolite.models.local.process import serve; serve()"
