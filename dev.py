@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Every task of this project by one name: `python3 dev.py VERB`.
 
-Needs Python 3.11, 3.12 or 3.13 with pip, and git. All else is installed into `.venv` beside this file, from the
+Needs Python 3.11 (3.11.5 or newer), 3.12 or 3.13 with pip, and git. All else is installed into `.venv` beside this file, from the
 hash-locked files in `requirements/`, some 600 MB for all verbs but `demo` and `scan`. Nothing outside that folder is
 touched, but for the weights of the embedded model, 98 MB, which `demo` puts into the user's cache.
 """
@@ -246,7 +246,7 @@ def measured(*command: str | Path) -> str:
 def lock(environment: Environment, rest: Sequence[str]) -> int:
     """Compile requirements/ anew from pyproject.toml, with hashes; `--upgrade` takes newer versions."""
     environment.prepare("dev")
-    compile_ = (environment.tool("uv"), "pip", "compile", "--quiet", "--universal", "--python-version", "3.11")
+    compile_ = (environment.tool("uv"), "pip", "compile", "--quiet", "--universal", "--python-version", "3.11.5")
     header = ("--custom-compile-command", "python3 dev.py lock")
     form = ("--generate-hashes", "--no-emit-index-url", "--annotation-style", "line", *header)
     dev, runtime = "requirements/dev.txt", "requirements/run.txt"
@@ -286,8 +286,8 @@ VERBS: dict[str, Callable[[Environment, Sequence[str]], int]] = {
 
 def main() -> int:
     """Run the verb that was asked for."""
-    if not (3, 11) <= sys.version_info[:2] <= (3, 13):
-        fail(f"this is Python {sys.version.split()[0]}; use 3.11, 3.12 or 3.13, for example: python3.12 dev.py setup")
+    if not (3, 11, 5) <= sys.version_info[:3] < (3, 14):
+        fail(f"this is Python {sys.version.split()[0]}; use 3.11.5 or newer, 3.12 or 3.13: python3.12 dev.py setup")
     lines = [f"  {name:<9} {(verb.__doc__ or '').strip()}" for name, verb in VERBS.items()]
     parser = argparse.ArgumentParser(
         prog="dev.py",

@@ -1,4 +1,4 @@
-"""How much a report for people or for machines' views says: the JSON forms leave nothing out."""
+"""How much a report for people, or for the views of other tools, says: the JSON forms leave nothing out."""
 
 from __future__ import annotations
 
