@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Every task of this project by one name: `python3 dev.py VERB`.
 
-Needs Python 3.11 (3.11.5 or newer), 3.12 or 3.13 with pip, and git. All else is installed into `.venv` beside this file, from the
-hash-locked files in `requirements/`, some 600 MB for all verbs but `demo` and `scan`. Nothing outside that folder is
-touched, but for the weights of the embedded model, 98 MB, which `demo` puts into the user's cache.
+Needs Python 3.11 (3.11.5 or newer), 3.12 or 3.13 with pip, and git. All else is installed into `.venv` beside this
+file, from the hash-locked files in `requirements/`, some 600 MB for all verbs but `demo` and `scan`. Nothing outside
+that folder is touched, but for the weights of the embedded model, 98 MB, which `demo` puts into the user's cache.
 """
 
 from __future__ import annotations
