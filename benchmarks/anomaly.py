@@ -1,6 +1,6 @@
 """The anomaly model: fitted on generated windows, judged on builders that it never saw, timed beside its original.
 
-    python benchmarks/anomaly.py [--fit] [--short] [--peer PYTHON MODEL]
+    python benchmarks/anomaly.py [DATA_DIR] [--fit] [--folds] [--short] [--peer PYTHON MODEL]
 
 `--fit` writes the coefficients that the package ships. `--peer` names an interpreter in whose environment
 axor-classifier-simple 0.2.1 is installed (with axor-core 0.8.0), and the model that its own trainer wrote; it is then
@@ -10,6 +10,7 @@ timed in the same run, on windows of the same kinds. Exits with 1 where a budget
 from __future__ import annotations
 
 import argparse
+import gzip
 import json
 import math
 import subprocess
@@ -24,8 +25,14 @@ from timing import row, spread
 
 import theodolite.detectors.anomaly
 from theodolite.core.anomaly import CRITICAL, GRAY_ZONE, SUSPICIOUS, AnomalyClass
+from theodolite.detectors.anomaly.detector import AnomalyDetector
 from theodolite.detectors.anomaly.scoring import Coefficients, Scoring
 from theodolite.detectors.anomaly.traits import TRAITS, UNEXPECTED, sign_of, traits_of
+from theodolite.readers.detection import open_recording
+from theodolite.readers.labelled import LabelledSessions
+from theodolite.readers.labelled import label as label_of
+from theodolite.runtime.monitor import Monitor
+from theodolite.runtime.replay import Sighting, replay
 
 FILE = Path(theodolite.detectors.anomaly.__file__).with_name("model.json")
 SEED, TRIES = 20_261, 600
@@ -183,6 +190,22 @@ def peer(python: str, model: str, windows: Sequence[Labeled]) -> float:
     return float(done.stdout.split()[0])
 
 
+def recorded(path: Path) -> None:
+    """Print how often the rules and the score alarm in recorded sessions, by kind."""
+    with gzip.open(path) as lines:
+        kinds = {known.session_id: known.kind for known in map(label_of, lines)}
+    sessions: Counter[str] = Counter()
+    alarmed: Counter[tuple[str, str]] = Counter()
+    for sighting in replay(open_recording(path, [LabelledSessions()]), Monitor([AnomalyDetector()])):
+        assert isinstance(sighting, Sighting), sighting
+        kind = kinds[sighting.session]
+        sessions[kind] += 1
+        alarmed.update({(kind, s.code) for decision in sighting.decisions for s in decision.signals if s.alarmed})
+    for kind, count in sorted(sessions.items()):
+        told = ", ".join(f"{code} {alarmed[kind, code]}" for code in AnomalyDetector.bands)
+        print(f"  {kind:20} {count} sessions: {told}")
+
+
 def timed(windows: Sequence[Labeled], original: float | None) -> bool:
     """Print what one score and a batch cost; return whether both are within budget."""
     scoring = Scoring()
@@ -205,6 +228,7 @@ def timed(windows: Sequence[Labeled], original: float | None) -> bool:
 def main() -> int:
     """Fit or judge, then time."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path, nargs="?", default=Path("../shared/data/agentdojo"))
     parser.add_argument("--fit", action="store_true", help="write the coefficients that the package ships")
     parser.add_argument("--folds", action="store_true", help="leave out one builder after the other: a minute")
     parser.add_argument("--short", action="store_true", help="fewer windows")
@@ -226,6 +250,9 @@ def main() -> int:
     print(
         f"bars ({HELD_OUT_BAR:.0%} of held-out builders, {HARD_BAR:.0%} of hard ones): {'held' if held else 'MISSED'}"
     )
+    if (options.data / "train.jsonl.gz").exists():
+        print("alarms on AgentDojo train:")
+        recorded(options.data / "train.jsonl.gz")
     sample = held_out[:: max(1, len(held_out) // 400)]
     return 0 if timed(sample, peer(options.peer[0], options.peer[1], sample) if options.peer else None) and held else 1
 

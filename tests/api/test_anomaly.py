@@ -1,6 +1,7 @@
 """The detector under its original's names, and each behavior that the original was seen to have, answered right.
 
-The original is axor-classifier-simple 0.2.1 with the model of its own trainer; what it answered stands beside each case.
+The original is axor-classifier-simple 0.2.1 with the model of its own trainer; what it answered stands beside each
+case.
 """
 
 from __future__ import annotations

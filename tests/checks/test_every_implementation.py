@@ -196,9 +196,7 @@ def _anomaly() -> Laws:
     }
 
     def session(lines: list[str]) -> list[AnyEvent]:
-        return list(
-            stamped([page, *[ToolCallProposed(tool="bash", arguments={"command": line}) for line in lines]])
-        )
+        return list(stamped([page, *[ToolCallProposed(tool="bash", arguments={"command": line}) for line in lines]]))
 
     alarming = {code: partial(session, lines) for code, lines in commands.items()}
     return _laws(detector.CHECKS, detector.DetectorFixture(factory=AnomalyDetector, alarming=alarming))
@@ -247,7 +245,6 @@ def _judge() -> Laws:
         subjects=[case],
         bands={"anomaly.score": AnomalyDetector.bands["anomaly.score"]},
         alarming=[alarming],
-
     )
     return _laws(asker.CHECKS, fixture)
 

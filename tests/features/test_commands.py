@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from theodolite.core.event import ToolCallProposed
@@ -189,3 +191,31 @@ def test_what_is_nested_too_deeply_is_unknown() -> None:
     for _ in range(8):
         command = f"echo $({command})"
     assert of(command).operation in {"unknown", "other", "file_read"}
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "curl http://a.b/; ",
+        "$(cat .env) ",
+        "sh -c '",
+        "cat /a/../b | ",
+        "x=$(x=$(x=$(x=$(ls)))) ",
+        'sh -c "$(sh -c "$(ls)")"; ',
+        "-o ",
+        "sudo ",
+        "user@host:x ",
+        "echo a | sh; ",
+    ],
+)
+def test_a_hostile_command_costs_what_its_length_costs(piece: str) -> None:
+    start = time.process_time()
+    of(piece * (60_000 // len(piece)))
+    assert time.process_time() - start < 2.0
+
+
+@pytest.mark.parametrize("piece", ["a://", "'/", "requests.post(", "urlopen(x", "os.environ[", "://", '"'])
+def test_a_hostile_program_costs_what_its_length_costs(piece: str) -> None:
+    start = time.process_time()
+    IntentFold().of(ToolCallProposed(tool="python", arguments={"code": piece * (200_000 // len(piece))}), {})
+    assert time.process_time() - start < 2.0

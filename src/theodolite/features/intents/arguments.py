@@ -13,7 +13,8 @@ from functools import lru_cache
 from theodolite.core.arguments import is_mapping, is_sequence
 from theodolite.core.intent import DataFlow, DestinationKind, Operation, TargetKind
 from theodolite.features.intents.addresses import mail_domain
-from theodolite.features.intents.commands import read_code, read_command
+from theodolite.features.intents.code import read_code
+from theodolite.features.intents.commands import read_command
 from theodolite.features.intents.names import Form, Named, words
 from theodolite.features.intents.paths import looks_like_path
 from theodolite.features.intents.places import Places

@@ -7,11 +7,13 @@ URLs and paths among their arguments are seen and no more. Nested commands are r
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from theodolite.core.intent import DataFlow, DestinationKind, Operation, TargetKind
 from theodolite.features.intents.addresses import mail_domain
+from theodolite.features.intents.code import read_code
+from theodolite.features.intents.options import SAVES, VALUED, after, pairs, uploads
 from theodolite.features.intents.paths import looks_like_path, path_of
 from theodolite.features.intents.places import Places
 from theodolite.features.intents.programs import (
@@ -27,18 +29,9 @@ from theodolite.features.intents.programs import (
 from theodolite.features.intents.shell import Stage, pipelines
 from theodolite.features.intents.tables import table
 
-__all__ = ("Output", "read_code", "read_command")
+__all__ = ("Output", "read_command")
 
 _DEPTH = 4
-_URL = re.compile(r"[a-z][a-z0-9+.-]{1,15}://[^\s\"'<>`|;)]+", re.IGNORECASE)
-_QUOTED_PATH = re.compile(r"[\"'`]((?:~|\.{1,2}|\$HOME|[A-Za-z]:)?[/\\][^\"'`\n]{1,256}|\.env[.\w]*)[\"'`]")
-_CODE = 65_536
-# How a program in a scripting language names the environment, other programs and what it sends. Words of the standard
-# libraries of Python, JavaScript, Ruby and Perl.
-_ENVIRONMENT = re.compile(r"\bos\.environ\b(?!\s*\[\s*[\"']PATH)|\bprocess\.env\b|\bgetenv\(|\bENV\[")
-_SENDING = re.compile(
-    r"\brequests\.(?:post|put|patch)\b|\bmethod\s*[:=]\s*[\"']POST|\burlopen\([^)]*,|\.sendall?\(|\bdata\s*="
-)
 _VAULT_READS = table(
     "get read show find-generic-password find-internet-password kv lookup secrets view -w -L print-access-token"
 )
@@ -70,23 +63,6 @@ def read_command(command: str, places: Places, depth: int = 0) -> Output:
             out = _Run(stage, out, places, depth, piped=place > 0).output()
         outside, local = outside or out.outside, local or out.local
     return Output(outside, local)
-
-
-def read_code(code: str, places: Places) -> None:
-    """Note what a program in a scripting language names: addresses, files, the environment."""
-    reach = places.reach
-    reach.does(Operation.EXECUTE_GENERATED_CODE)
-    reach.executes = True
-    reach.flows(DataFlow.LOCAL_TO_LOCAL)
-    reach.touches(TargetKind.WORKDIR)
-    code = code if len(code) <= _CODE else f"{code[: _CODE // 2]}\n{code[-_CODE // 2 :]}"
-    sending = _SENDING.search(code) is not None
-    for found in _URL.findall(code):
-        places.url(found, sends=sending)
-    for found in _QUOTED_PATH.findall(code):
-        places.file(found, writes=False)
-    if _ENVIRONMENT.search(code):
-        places.secret()
 
 
 class _Run:
@@ -181,17 +157,17 @@ class _Run:
 
     def fetches(self, name: str, args: Sequence[str]) -> Output:
         reach = self.places.reach
-        sends = self.fed.local or _uploads(args)
+        sends = self.fed.local or uploads(args)
         reach.does(Operation.NETWORK_REQUEST)
-        for option, value in _pairs(args):
-            if option in _SAVES and not (name == "curl" and option == "-O"):
+        for option, value in pairs(args):
+            if option in SAVES and not (name == "curl" and option == "-O"):
                 self.places.file(value, writes=True)
                 reach.downloads.append(path_of(value).name)
             elif option in {"--unix-socket", "--abstract-unix-socket"}:
                 self.places.file(value, writes=False)
             elif option.startswith(UPLOADS):
                 self._sent(value)
-            elif option not in _VALUED:
+            elif option not in VALUED:
                 self.places.url(value, sends=sends)
                 reach.downloads.append(path_of(value.partition("?")[0]).name)
         return Output(outside=True)
@@ -251,7 +227,7 @@ class _Run:
         del name
         if self.fed.outside:
             self.places.shell_from_outside()
-        script = _after(args, "-c", "-Command", "/c", "-lc", "-ic", "-xc")
+        script = after(args, "-c", "-Command", "/c", "-lc", "-ic", "-xc")
         if script is not None:
             return read_command(script, self.places, self.depth + 1)
         files = [arg for arg in args if not arg.startswith(("-", "<("))]
@@ -270,8 +246,8 @@ class _Run:
     def interprets(self, name: str, args: Sequence[str]) -> Output:
         if self.fed.outside:
             self.places.shell_from_outside()
-        code = _after(args, "-c", "-e", "--eval", "-r", "-p", "-ne", "-pe")
-        module = _after(args, "-m")
+        code = after(args, "-c", "-e", "--eval", "-r", "-p", "-ne", "-pe")
+        module = after(args, "-m")
         if module is not None:
             return _Run(
                 self.stage._replace(words=(module, *args[args.index(module) + 1 :])),
@@ -457,44 +433,3 @@ def _remote(arg: str) -> str | None:
         return ""
     found = _REMOTE.match(arg)
     return found[1] if found is not None and len(found[1]) > 1 else None
-
-
-# Options of curl and wget: those that name where the answer goes, and those whose value is no address.
-_SAVES = frozenset({"-o", "-O", "--output", "--output-document"})
-_VALUED = table(
-    """
-    -H --header -A --user-agent -e --referer -u --user -b --cookie -c --cookie-jar -x --proxy -m --max-time -w
-    --write-out -X --request --method --retry --connect-timeout -P --directory-prefix -U --cert --key --cacert -t -T
-    """
-)
-_ATTACHED = frozenset("dFTXHoAeubcxmw")
-
-
-def _pairs(args: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the values of a command line, each with the option before it, or with the empty text."""
-    option = ""
-    for arg in args:
-        if not arg.startswith("-") or arg == "-":
-            yield option, arg
-            option = ""
-        elif arg.startswith("--") and "=" in arg:
-            name, _, value = arg.partition("=")
-            yield name, value
-        elif len(arg) > 2 and arg[1] != "-" and arg[1] in _ATTACHED:  # noqa: PLR2004 - a dash, a letter, and the value
-            yield arg[:2], arg[2:]
-        else:
-            option = arg
-
-
-def _uploads(args: Sequence[str]) -> bool:
-    method = (_after(args, "-X", "--request", "--method") or "").upper()
-    attached = any(arg.upper().startswith(("-XPOST", "-XPUT", "-XPATCH", "--REQUEST=P", "--METHOD=P")) for arg in args)
-    return method in {"POST", "PUT", "PATCH"} or attached or any(arg.startswith(UPLOADS) for arg in args)
-
-
-def _after(args: Sequence[str], *options: str) -> str | None:
-    """Return the argument behind the first of some options, or None."""
-    for place, arg in enumerate(args[:-1]):
-        if arg in options:
-            return args[place + 1]
-    return None

@@ -1,6 +1,6 @@
-"""What the name of a tool says: its permission class, its effect, its operation, and how its arguments are read.
+"""What the name of a tool says: permission class, effect, operation, and how its arguments are read.
 
-Names are split into words and never searched for substrings: `list_requests` is not network, `send_money` is not a read.
+Names are split into words and never searched for substrings: `list_requests` is not network, `send_money` no read.
 """
 
 from __future__ import annotations
