@@ -426,3 +426,22 @@ def test_openai_s_own_models_are_asked_with_the_field_that_all_of_them_know_thro
         ask(OpenAIModel("m-1", api_key=KEY, base_url=place))
     assert proxy.asked[0].path == f"{place}/chat/completions"
     assert proxy.asked[0].body[field] == 1024
+
+
+@pytest.mark.parametrize("word", [KEY, "\x1b[31mred\n", "x" * 100_000])
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (chat, lambda word: {"error": {"code": word}}),
+        (responses, lambda word: {"status": word, "output": []}),
+        (responses, lambda word: {"status": "failed", "error": {"code": word}, "output": []}),
+        (responses, lambda word: {"status": "incomplete", "incomplete_details": {"reason": word}, "output": []}),
+    ],
+)
+def test_what_a_response_says_of_itself_is_told_without_the_key_on_one_short_line(
+    make: Make, told: Callable[[str], object], word: str
+) -> None:
+    error = str(failed(make, Responds(body=json.dumps(told(word)), headers={"content-type": "application/json"})))
+    assert KEY not in error
+    assert error.isprintable()
+    assert len(error) < 400

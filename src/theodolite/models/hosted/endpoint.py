@@ -107,9 +107,14 @@ class Endpoint:
         return f"{told.format(place=self.place, model=self.model, variable=self.variable)} (HTTP {status})"
 
     def _quoted(self, text: str) -> str:
-        said = " ".join(printable(self.scrubbed(text)).split())
-        said = said if len(said) <= QUOTED else f"{said[: QUOTED - 1]}\N{HORIZONTAL ELLIPSIS}"
+        said = self.shown(text)
         return f": {said}" if said else ""
+
+    def shown(self, text: str) -> str:
+        """Return a text as it may be told: without the secrets and control characters, on one line, 200 characters."""
+        said = " ".join(printable(self.scrubbed(text)).split())
+        said = "".join([c if c.isprintable() else c.encode("unicode_escape").decode() for c in said[: 2 * QUOTED]])
+        return said if len(said) <= QUOTED else f"{said[: QUOTED - 1]}\N{HORIZONTAL ELLIPSIS}"
 
     def scrubbed(self, text: str) -> str:
         """Return a text without the secrets."""

@@ -137,7 +137,8 @@ class Provider:
         try:
             return answer()
         except ModelError as error:
-            raise ModelError(f"{self.place}: {error}", cause=error.cause) from None
+            # What a response says of itself may hold anything, the key that it was asked with too.
+            raise ModelError(f"{self.place}: {self._endpoint.shown(str(error))}", cause=error.cause) from None
 
     async def release(self) -> None:
         """Close the client of the running event loop."""
