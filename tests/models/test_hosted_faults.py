@@ -428,16 +428,16 @@ def test_openai_s_own_models_are_asked_with_the_field_that_all_of_them_know_thro
     assert proxy.asked[0].body[field] == 1024
 
 
+TELLING: list[tuple[Make, Callable[[str], object]]] = [
+    (chat, lambda word: {"error": {"code": word}}),
+    (responses, lambda word: {"status": word, "output": []}),
+    (responses, lambda word: {"status": "failed", "error": {"code": word}, "output": []}),
+    (responses, lambda word: {"status": "incomplete", "incomplete_details": {"reason": word}, "output": []}),
+]
+
+
 @pytest.mark.parametrize("word", [KEY, "\x1b[31mred\n", "x" * 100_000])
-@pytest.mark.parametrize(
-    ("make", "told"),
-    [
-        (chat, lambda word: {"error": {"code": word}}),
-        (responses, lambda word: {"status": word, "output": []}),
-        (responses, lambda word: {"status": "failed", "error": {"code": word}, "output": []}),
-        (responses, lambda word: {"status": "incomplete", "incomplete_details": {"reason": word}, "output": []}),
-    ],
-)
+@pytest.mark.parametrize(("make", "told"), TELLING)
 def test_what_a_response_says_of_itself_is_told_without_the_key_on_one_short_line(
     make: Make, told: Callable[[str], object], word: str
 ) -> None:
