@@ -23,7 +23,7 @@ def test_linear_work_doubles() -> None:
 
 def test_quadratic_work_grows_fourfold() -> None:
     found = growth(_quadratic, limit=3.0)
-    assert found.ratio > 3.0
+    assert found.ratio > 2.5  # 4 where nothing else runs; linear work gives 2
     assert found.size < 1 << 17
 
 
