@@ -75,10 +75,14 @@ def test_fail_on_counts_only_what_reaches_the_action(theodolite: Run, recordings
 
 
 def test_an_action_that_nothing_can_reach_is_a_warning(theodolite: Run, recordings: Path, home: Path) -> None:
+    # What ships acts by the hard rules of one detector, and restricts by nothing.
+    quiet = "[detectors.anomaly]\nenabled = false\n"
+    assert theodolite("scan", recordings / "clean.json", "--fail-on", "elevated_review").stderr == ""
+    (home / "theodolite.toml").write_text(quiet, encoding="utf-8")
     for action in ("elevated_review", "restricted_mode"):
         said = theodolite("scan", recordings / "clean.json", "--fail-on", action).stderr
         assert said.startswith(f"warning: --fail-on {action} can never be reached")
-    (home / "theodolite.toml").write_text("[policy]\nhold = true\n", encoding="utf-8")
+    (home / "theodolite.toml").write_text(f"[policy]\nhold = true\n{quiet}", encoding="utf-8")
     assert theodolite("scan", recordings / "clean.json").stderr.startswith("warning: policy.hold can refuse no call")
 
 

@@ -144,7 +144,7 @@ def test_our_own_keep_their_names(offer: Offer) -> None:
 def test_a_plug_in_that_says_what_another_says_is_refused_with_its_name(offer: Offer) -> None:
     source = DETECTOR.replace('name="watcher"', 'name="margin"')
     offer("double", source, ENTRY)
-    with pytest.raises(ConfigError, match="two detectors or verifiers are called margin: leave one out"):
+    with pytest.raises(ConfigError, match="two detectors, fusions or verifiers are called margin: leave one out"):
         wire(Settings())
 
 

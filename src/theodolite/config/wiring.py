@@ -26,6 +26,7 @@ from theodolite.core.redaction import CategoricalOnly, Profile, Redactor
 from theodolite.core.shelf import Shelf
 from theodolite.core.store import Store
 from theodolite.core.verifier import Verifier
+from theodolite.detectors.anomaly.detector import AnomalyDetector
 from theodolite.detectors.behavior.detector import BehaviorDetector
 from theodolite.detectors.trajectory.margin import MarginDetector
 from theodolite.detectors.trajectory.shadow_memory import ShadowMemoryDetector
@@ -38,6 +39,7 @@ from theodolite.redactors.rules import Pseudonyms, RuleRedactor
 from theodolite.runtime.answers import attempted
 from theodolite.runtime.monitor import Monitor
 from theodolite.runtime.recorder import Recorder
+from theodolite.verifiers.judge import JudgeVerifier
 
 if TYPE_CHECKING:
     from theodolite.runtime.drive import Panel
@@ -52,12 +54,13 @@ _F = TypeVar("_F", bound=Callable[..., object])
 _T = TypeVar("_T")
 
 _DETECTORS: Mapping[str, Callable[..., AnyDetector]] = {
+    "anomaly": AnomalyDetector,
     "behavior": BehaviorDetector,
     "margin": MarginDetector,
     "shadow_memory": ShadowMemoryDetector,
 }
 _ASKING = frozenset({"behavior"})
-_VERIFIERS: Mapping[str, Callable[[], Verifier]] = {}
+_VERIFIERS: Mapping[str, Callable[..., Verifier]] = {"anomaly_judge": JudgeVerifier}
 _REDACTORS: Mapping[str, Callable[..., Redactor]] = {"rules": RuleRedactor}
 
 
@@ -124,7 +127,7 @@ def wire(
     kept = folder / settings.store.path if store is None and settings.store.path else store
     fitted = calibration or (folder / settings.calibration if settings.calibration else None)
     offered = _offered(settings, "detectors", _DETECTORS), _offered(settings, "verifiers", _VERIFIERS)
-    detectors, verifiers = _detectors(settings, offered[0]), _verifiers(offered[1])
+    detectors, verifiers = _detectors(settings, offered[0]), _verifiers(settings, offered[1], asks=asks)
     build = partial(
         Monitor,
         detectors,
@@ -288,12 +291,20 @@ def _configured(name: str, kind: Callable[..., AnyDetector], given: dict[str, ob
         raise ConfigError(f"detectors.{name}: {explained(str(error), keys, table)}") from error
 
 
-def _verifiers(offered: Mapping[str, Callable[[], Verifier]]) -> list[Verifier]:
+def _verifiers(settings: Settings, offered: Mapping[str, Callable[..., Verifier]], *, asks: bool) -> list[Verifier]:
     made = [
-        kind() if name in _VERIFIERS else _usable(f"the verifier {name!r}", kind, _try_verifier)
+        _judge(settings, asks=asks) if name in _VERIFIERS else _usable(f"the verifier {name!r}", kind, _try_verifier)
         for name, kind in offered.items()
     ]
     return [verifier for verifier in made if verifier is not None]
+
+
+def _judge(settings: Settings, *, asks: bool) -> Verifier | None:
+    # A judge is named, and never taken for one: an agent's own model, or a small one, is a poor judge of calls.
+    if not (asks and settings.panel.judge and _enabled("anomaly", settings)):
+        return None
+    table = settings.detectors.get("anomaly", {})
+    return JudgeVerifier(task=str(table.get("task", "")), policy=str(table.get("policy", "")))
 
 
 def _readers(settings: Settings, key: bytes | None) -> tuple[Reader, ...]:

@@ -9,9 +9,12 @@ from msgspec import UNSET, Struct
 
 from theodolite.core.event import AnyEvent, MessageObserved, ToolResultObserved, encode_event
 from theodolite.core.inquiry import Message
-from theodolite.core.intent import Call
+from theodolite.core.intent import Call, NormalizedIntent
 
-__all__ = ("Window", "weight")
+__all__ = ("INTENTS", "Window", "weight")
+
+INTENTS = 10
+"""Calls whose intents a Window holds: the window of axor-classifier-simple."""
 
 
 class Window(Struct, kw_only=True):
@@ -19,7 +22,8 @@ class Window(Struct, kw_only=True):
 
     `secret` is the session's own: what `draw` gives from it, nobody outside can foresee. No `repr` shows it.
     `call` is what was folded about the call under judgment, while a ToolCallProposed is being judged; `goal` says
-    whether a goal is known. Adding an event is O(1) amortized; the newest event is always kept, whatever its size.
+    whether a goal is known; `intents` are those of the last ten calls, this one included. Adding an event is O(1)
+    amortized; the newest event is always kept, whatever its size.
 
     `size` and `room` bound memory. 64 events are eight rounds of eight events, the window of zeph's ShadowMemory; up to
     twice as many are held. 262,144 bytes of JSON are the text of about the largest context that models offered in 2025.
@@ -37,6 +41,7 @@ class Window(Struct, kw_only=True):
     held: int = 0
     call: Call | None = None
     goal: bool = False
+    intents: tuple[NormalizedIntent, ...] = ()
     secret: bytes = b""
 
     def __post_init__(self) -> None:

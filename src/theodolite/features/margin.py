@@ -14,16 +14,16 @@ user who asks the agent to do what a document says looks like a hijack. The limi
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
 
 from msgspec import Struct
 
 from theodolite.core.intent import Effect, Margin, NormalizedIntent, Permission
-from theodolite.features.index import Sentence, WordIndex, words_of
+from theodolite.features.index import Sentence, Spoken, WordIndex, words_of
 from theodolite.features.intents import words as name_words
 
-__all__ = ("explain",)
+__all__ = ("explain", "fetches")
 
 # Chosen on the train split of the recorded AgentDojo sessions, one suite left out at a time; `benchmarks/margin.py`
 # prints the figures. They stand on a plateau: half as much or half as much again of any costs at most 0.01 of AUC.
@@ -52,12 +52,18 @@ class _Part(Struct, frozen=True, gc=False):
     weight: float
 
 
-def explain(index: WordIndex, tool: str, values: Sequence[str], intent: NormalizedIntent | None = None) -> Margin:
+def explain(
+    index: WordIndex,
+    tool: str,
+    values: Sequence[str],
+    intent: NormalizedIntent | None = None,
+    spoken: Spoken | None = None,
+) -> Margin:
     """Return how a call is explained by what is known so far; without an intent it counts as a write.
 
-    64 values are read, names and then the shortest first, of each 4,096 characters, up to 512 words in all; the
-    commonest words are left out where the call would touch over 2,048 sentences. Sequence: `explain` comes before the
-    results of its call, whose echo it tells the index to expect.
+    `spoken` are the words of the values, where they are known. 64 values are read, names and then the shortest first,
+    of each 4,096 characters, up to 512 words in all; the commonest words are left out where the call would touch over
+    2,048 sentences. Sequence: `explain` comes before the results of its call, whose echo it tells the index to expect.
 
     >>> index = WordIndex()
     >>> index.trust("Summarize my inbox.")
@@ -66,27 +72,33 @@ def explain(index: WordIndex, tool: str, values: Sequence[str], intent: Normaliz
     >>> margin.score > 0.8, margin.goal, (margin.seq, margin.start)
     (True, 0.0, (2, 7))
     """
-    parts = _parts(tool, values)
-    fetches = intent is not None and _fetches(intent)
+    if spoken is None:
+        spoken = index.spoken(_ordered(values), _VALUE)
+    parts = _parts(tool, values, spoken)
+    fetched = intent is not None and fetches(intent)
     # A fetched text is no echo.
-    index.expect_echo(() if fetches else [part.words for part in parts])
-    rarity = _rarities(index, parts)
+    index.expect_echo(() if fetched else [part.words for part in parts])
+    rarity = _rarities(index, parts, spoken)
     goal, total = 0.0, 0.0
     found: dict[int, float] = {}
     for part in parts:
         words = [word for word in part.words if word in rarity]
-        whole = sum([rarity[word] for word in words])
         if not words:
             continue
+        whole = sum([rarity[word] for word in words])
         mass = part.weight * math.sqrt(whole)
+        each = mass / whole**2  # the share of the part that a text holds counts squared
         total += mass
-        goal += mass * _share(sum([rarity[word] for word in words if word in index.goal]), whole)
+        goal += each * sum([rarity[word] for word in words if word in index.goal]) ** 2
         for number, held in index.weigh(words, rarity).items():
-            found[number] = found.get(number, 0.0) + mass * _share(held, whole)
+            found[number] = found.get(number, 0.0) + each * held * held
     best, untrusted = _best(index, found)
-    evidence = (untrusted - goal) * (_FETCH if fetches and untrusted > goal else 1.0)
+    evidence = untrusted - goal
+    lead = evidence / (abs(evidence) + _HALF)
+    evidence *= _FETCH if fetched and untrusted > goal else 1.0
     return Margin(
         score=0.5 + 0.5 * evidence / (abs(evidence) + _HALF),
+        lead=lead,
         goal=goal / total if total else 0.0,
         untrusted=untrusted / total if total else 0.0,
         seq=best.seq if best else None,
@@ -96,13 +108,16 @@ def explain(index: WordIndex, tool: str, values: Sequence[str], intent: Normaliz
     )
 
 
-def _rarities(index: WordIndex, parts: Sequence[_Part]) -> dict[str, float]:
+def _rarities(index: WordIndex, parts: Sequence[_Part], spoken: Spoken) -> dict[str, float]:
     """Return how rare each word of a call is: 1 where no sentence holds it, near 0 where all do.
 
     The IDF of this session, as a share. The commonest words are left out where all of them together stand in too many
     sentences.
     """
-    counts = index.counts(word for part in parts for word in part.words)
+    counted = spoken.counts
+    words = [word for part in parts for word in part.words]
+    counts = index.counts([word for word in words if word not in counted])
+    counts.update({word: counted[word] for word in words if word in counted})
     if sum(counts.values()) > _VISITS:
         counts = dict(_affordable(counts))
     known = len(index) + 2
@@ -129,24 +144,26 @@ def _best(index: WordIndex, found: dict[int, float]) -> tuple[Sentence | None, f
     return best, most
 
 
-def _share(part: float, whole: float) -> float:
-    return (part / whole) ** 2
-
-
-def _fetches(intent: NormalizedIntent) -> bool:
+def fetches(intent: NormalizedIntent) -> bool:
     """Whether a call only brings something in: a read, or a network tool that is not known to write."""
     network = intent.permission is Permission.NETWORK
     return intent.effect is Effect.READ or (network and intent.effect is Effect.UNKNOWN)
 
 
-def _parts(tool: str, values: Sequence[str]) -> list[_Part]:
+def _ordered(values: Iterable[str]) -> list[str]:
+    """Return the values that are read, each once: names first, then the short ones."""
+    names = {value: _is_name(value) for value in values}
+    return sorted(names, key=lambda value: (not names[value], len(value)))[:_VALUES]
+
+
+def _parts(tool: str, values: Sequence[str], spoken: Spoken) -> list[_Part]:
     """Return the parts of a call: its tool, then its values, each once: names first, then the short ones."""
     parts, room = [_Part(tuple(dict.fromkeys(name_words(tool))), _TOOL)], _CALL_WORDS
-    names = {value: _is_name(value) for value in values}
-    for value in sorted(names, key=lambda value: (not names[value], len(value)))[:_VALUES]:
-        words = words_of(value[:_VALUE])[:room]
+    for value in _ordered(values):
+        known = spoken.words.get(value)
+        words = (words_of(value[:_VALUE]) if known is None else known)[:room]
         room -= len(words)
-        parts.append(_Part(words, _NAME if names[value] else 1.0))
+        parts.append(_Part(words, _NAME if _is_name(value) else 1.0))
     return [part for part in parts if part.words]
 
 

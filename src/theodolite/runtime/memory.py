@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from msgspec import Struct, field
 
@@ -17,9 +17,9 @@ from theodolite.core.event import (
     TurnEnded,
     stamp,
 )
-from theodolite.core.intent import Call, Effect
+from theodolite.core.intent import Call, Operator
 from theodolite.core.reading import Failure
-from theodolite.core.window import Window
+from theodolite.core.window import INTENTS, Window
 from theodolite.features.folds import Folds
 from theodolite.runtime.ledger import Ledger
 from theodolite.runtime.purse import Spent
@@ -53,7 +53,7 @@ class Memory(Struct, kw_only=True):
         turn = self.turn if event.turn < 0 else event.turn
         return stamp(event, session=session, agent=agent, seq=self.window.end, at=at, turn=turn)
 
-    def take(self, event: AnyEvent, effects: Mapping[str, Effect]) -> Call | None:
+    def take(self, event: AnyEvent, effects: Operator) -> Call | None:
         """Take a stamped event in; return what was folded about a proposed call."""
         window, folds = self.window, self.folds
         window.push(event)
@@ -61,6 +61,8 @@ class Memory(Struct, kw_only=True):
             self.turn = max(self.turn, event.turn) + 1
         self.tally.saw(event)
         call = window.call = folds.fold(event, effects)
+        if call is not None:
+            window.intents = (*window.intents[-INTENTS + 1 :], call.intent)
         window.goal = folds.goal
         return call
 
