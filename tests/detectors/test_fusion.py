@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from theodolite.core.calibration import Dataset
 from theodolite.core.event import Event, ToolCallProposed, TurnEnded
@@ -88,8 +89,6 @@ def test_without_the_base_a_call_has_no_score_and_says_so() -> None:
 
 
 def test_an_answer_of_a_model_that_is_not_the_sessions_own_is_not_heard() -> None:
-    from msgspec.structs import replace
-
     surrogate = replace(read("hijack.call", 0.9), surrogate=True)
     assert set(Heard(fused()).hear(surrogate)) == {"failure"}
 
@@ -100,9 +99,23 @@ def test_events_that_are_no_calls_are_passed_over() -> None:
 
 def test_the_session_is_as_sure_as_its_highest_call_and_stays_so() -> None:
     heard = Heard(fused())
-    scores = [heard.score("fusion.session", read("hijack.call", score)) for score in (0.1, 0.9, 0.1)]
+    scores = [heard.score("fusion.session", read("hijack.call", score)) for score in (0.1, 0.9)]
     assert scores[0] == 0.0
-    assert scores[1] == scores[2] == pytest.approx(1.0 - 1.0 / CLEAN.e_value(logit(0.9)))
+    assert scores[1] == pytest.approx(1.0 - 1.0 / CLEAN.e_value(logit(0.9)))
+
+
+def test_the_session_is_told_when_it_moves_and_not_at_each_call_after() -> None:
+    heard = Heard(fused())
+    told = [set(heard.hear(read("hijack.call", score))) for score in (0.1, 0.9, 0.1, 0.9, 0.5)]
+    assert told == [{"fusion.call", "fusion.session"}] * 2 + [{"fusion.call"}] * 3
+
+
+def test_the_evidence_of_a_session_names_its_highest_call_and_what_was_bet_since() -> None:
+    heard = Heard(fused("behavior"))
+    heard.hear(read("hijack.call", 0.99), event=replace(CALL, seq=4))
+    later = heard.hear(read("behavior.x", 0.5, e_value=90.0), event=TurnEnded(seq=9))["fusion.session"]
+    assert isinstance(later, Reading)
+    assert [(item.kind, item.seqs) for item in later.evidence] == [("fusion.bet", (4, 9)), ("behavior.why", (0,))]
 
 
 def test_the_session_alarms_where_the_mean_of_the_bets_reaches_one_over_alpha() -> None:

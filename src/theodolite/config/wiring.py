@@ -19,6 +19,7 @@ from theodolite.config.settings import Settings, explained, nearest, read_settin
 from theodolite.core.calibration import Calibration
 from theodolite.core.detector import AnyDetector
 from theodolite.core.errors import CalibrationError, ConfigError, StoreError
+from theodolite.core.fusion import AnyFusion
 from theodolite.core.policy import STARTING_MODES, Policy
 from theodolite.core.reader import Reader
 from theodolite.core.reading import Failure
@@ -28,6 +29,9 @@ from theodolite.core.store import Store
 from theodolite.core.verifier import Verifier
 from theodolite.detectors.anomaly.detector import AnomalyDetector
 from theodolite.detectors.behavior.detector import BehaviorDetector
+from theodolite.detectors.fusion import HijackFusion
+from theodolite.detectors.trajectory.goal_drift import GoalDriftDetector
+from theodolite.detectors.trajectory.hijack import HijackDetector
 from theodolite.detectors.trajectory.margin import MarginDetector
 from theodolite.detectors.trajectory.shadow_memory import ShadowMemoryDetector
 from theodolite.readers.anthropic_messages import AnthropicMessages
@@ -56,10 +60,14 @@ _T = TypeVar("_T")
 _DETECTORS: Mapping[str, Callable[..., AnyDetector]] = {
     "anomaly": AnomalyDetector,
     "behavior": BehaviorDetector,
+    "goal_drift": GoalDriftDetector,
+    "hijack": HijackDetector,
     "margin": MarginDetector,
     "shadow_memory": ShadowMemoryDetector,
 }
 _ASKING = frozenset({"behavior"})
+# The margin is a part of what hijack scores, and would raise each alarm a second time, and its own false ones.
+_BY_REQUEST = frozenset({"margin"})
 _VERIFIERS: Mapping[str, Callable[..., Verifier]] = {"anomaly_judge": JudgeVerifier}
 _REDACTORS: Mapping[str, Callable[..., Redactor]] = {"rules": RuleRedactor}
 
@@ -128,13 +136,15 @@ def wire(
     fitted = calibration or (folder / settings.calibration if settings.calibration else None)
     offered = _offered(settings, "detectors", _DETECTORS), _offered(settings, "verifiers", _VERIFIERS)
     detectors, verifiers = _detectors(settings, offered[0]), _verifiers(settings, offered[1], asks=asks)
+    fusions = _fusions(settings)
     build = partial(
         Monitor,
         detectors,
+        fusions=fusions,
         verifiers=verifiers,
-        policy=_policy(settings, [*STARTING_MODES, *offered[0], *offered[1]]),
+        policy=_policy(settings, [*STARTING_MODES, *offered[0], HijackFusion.name, *offered[1]]),
         redactor=_redactor(settings, key),
-        calibration=_calibration(fitted, settings, detectors, verifiers) if fitted else None,
+        calibration=_calibration(fitted, settings, [*detectors, *fusions], verifiers) if fitted else None,
         effects=settings.tools,
         panel=_panel(settings, folder) if asks else None,
         budget=settings.budget,
@@ -249,32 +259,33 @@ def _try_verifier(verifier: Verifier) -> None:
 
 
 def _detectors(settings: Settings, offered: Mapping[str, Callable[..., AnyDetector]]) -> list[AnyDetector]:
+    known = [*offered, HijackFusion.name]
     for name in settings.detectors:
-        if name not in offered:
-            raise ConfigError(f"detectors: there is no detector {name!r}; {nearest(name, list(offered))}")
-    made = [
-        _detector(name, kind, settings.detectors.get(name, {}))
-        for name, kind in offered.items()
-        if _enabled(name, settings)
-    ]
+        if name not in known:
+            raise ConfigError(f"detectors: there is no detector {name!r}; {nearest(name, known)}")
+    made = [_detector(name, kind, _table(settings, name)) for name, kind in offered.items() if _enabled(name, settings)]
     return [detector for detector in made if detector is not None]
 
 
 def _enabled(name: str, settings: Settings) -> bool:
     # Who would have to ask models has nothing to do where none is named.
-    default = name not in _ASKING or bool(settings.panel.subject)
+    default = name not in _BY_REQUEST and (name not in _ASKING or bool(settings.panel.subject))
     enabled = settings.detectors.get(name, {}).get("enabled", default)
     if not isinstance(enabled, bool):
         raise ConfigError(f"detectors.{name}.enabled must be true or false, not {enabled!r}")
     return enabled
 
 
-def _detector(name: str, kind: Callable[..., AnyDetector], table: Mapping[str, object]) -> AnyDetector | None:
-    make = _configured(name, kind, {key: value for key, value in table.items() if key != "enabled"})
+def _table(settings: Settings, name: str) -> dict[str, object]:
+    return {key: value for key, value in settings.detectors.get(name, {}).items() if key != "enabled"}
+
+
+def _detector(name: str, kind: Callable[..., AnyDetector], table: dict[str, object]) -> AnyDetector | None:
+    make = _configured(name, kind, table)
     return make() if name in _DETECTORS else _usable(f"the detector {name!r}", make, _try_detector)
 
 
-def _configured(name: str, kind: Callable[..., AnyDetector], given: dict[str, object]) -> Callable[[], AnyDetector]:
+def _configured(name: str, kind: Callable[..., _T], given: dict[str, object]) -> Callable[[], _T]:
     """Return what makes a detector with its settings. Raises ConfigError for settings that it does not take."""
     settings: object = getattr(kind, "settings", None)
     if not (isinstance(settings, type) and issubclass(settings, Struct)):
@@ -289,6 +300,13 @@ def _configured(name: str, kind: Callable[..., AnyDetector], given: dict[str, ob
     except msgspec.ValidationError as error:
         keys = [table + key for key in dict.fromkeys(["enabled", *settings.__struct_fields__])]
         raise ConfigError(f"detectors.{name}: {explained(str(error), keys, table)}") from error
+
+
+def _fusions(settings: Settings) -> list[AnyFusion]:
+    """Return the fusion, which has nothing to hear without the detector that it starts from."""
+    _configured(HijackFusion.name, HijackFusion, _table(settings, HijackFusion.name))
+    heard = _enabled(HijackDetector.name, settings)
+    return [HijackFusion()] if heard and _enabled(HijackFusion.name, settings) else []
 
 
 def _verifiers(settings: Settings, offered: Mapping[str, Callable[..., Verifier]], *, asks: bool) -> list[Verifier]:
@@ -385,7 +403,7 @@ def _sqlite(path: Path, *, key: bytes | None) -> Store:
 
 
 def _calibration(
-    path: Path, settings: Settings, detectors: Iterable[AnyDetector], verifiers: Iterable[Verifier]
+    path: Path, settings: Settings, detectors: Collection[AnyDetector | AnyFusion], verifiers: Iterable[Verifier]
 ) -> Calibration:
     try:
         document = path.read_bytes()

@@ -8,7 +8,7 @@ hijack at most a share alpha of them ever alarms on the one, and at most as many
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from importlib.resources import files
 
@@ -79,10 +79,15 @@ def shipped_fusion() -> Fused:
 
 
 class Fusing(Struct, kw_only=True):
-    """The highest fused log-odds of a session, and the newest e-value of each process. A number a process."""
+    """The highest fused log-odds of a session and its call, the newest e-value of each process, and the bet last told.
+
+    A handful of numbers, and one a process.
+    """
 
     highest: float | None = None
+    call: int = 0
     e_values: dict[str, float] = {}
+    told: float | None = None
 
 
 class HijackFusion:
@@ -102,11 +107,18 @@ class HijackFusion:
     def __init__(self, fused: Fused | None = None) -> None:
         self._fused = fused = fused or shipped_fusion()
         of_session = (
-            f"an e-process reaches 1/{fused.alpha:g} in at most {fused.alpha:.0%} of such sessions: Ville, 1939"
+            f"an e-process reaches 1/{fused.alpha:g} in at most {fused.alpha:.1%} of such sessions: Ville, 1939"
         )
         self.bands: Mapping[str, Band] = {
             "fusion.call": Band(alert=fused.alert, status=Status.REFERENCE, source=fused.source),
-            "fusion.session": Band(alert=1.0 - fused.alpha, status=Status.REFERENCE, source=of_session),
+            # With no process beside the calls it would say of the same calls again what `fusion.call` has said.
+            "fusion.session": Band(
+                alert=1.0 - fused.alpha,
+                status=Status.REFERENCE,
+                acts=bool(fused.processes),
+                finds=bool(fused.processes),
+                source=of_session,
+            ),
         }
 
     def begin(self) -> Fusing:
@@ -116,18 +128,17 @@ class HijackFusion:
     def fuse(
         self, state: Fusing, event: Event, said: Sequence[Reading | Failure], window: Window
     ) -> tuple[Reading | Failure, ...]:
-        """Return the score of a proposed call, and that of the session where something moved it."""
+        """Return the score of a proposed call, and that of the session where it moved."""
         del window
         heard = [reading for reading in said if isinstance(reading, Reading) and not reading.surrogate]
         answers: list[Reading | Failure] = []
         if isinstance(event, ToolCallProposed):
-            answers.append(self._call(state, heard))
-        moved = self._bets(state, heard)
-        if moved or any(isinstance(answer, Reading) for answer in answers):
-            answers.append(self._session(state, heard))
+            answers.append(self._call(state, event, heard))
+        self._bets(state, heard)
+        answers += self._session(state, event, heard)
         return tuple(answers)
 
-    def _call(self, state: Fusing, heard: Sequence[Reading]) -> Reading | Failure:
+    def _call(self, state: Fusing, event: Event, heard: Sequence[Reading]) -> Reading | Failure:
         fused = self._fused
         terms: dict[str, float] = {}
         for reading in heard:
@@ -140,28 +151,33 @@ class HijackFusion:
             detail = f"nothing was said under {fused.base}, from which the fused score starts"
             return Failure(detector=self.name, version=self.version, cause=Cause.NO_EVIDENCE, detail=detail)
         total = sum(terms.values())
-        state.highest = total if state.highest is None else max(state.highest, total)
+        if state.highest is None or total > state.highest:
+            state.highest, state.call = total, event.seq
         carrying = sorted(terms, key=lambda code: -terms[code])
         return self._reading("fusion.call", probability(total), terms, _evidence(heard, carrying))
 
-    def _bets(self, state: Fusing, heard: Sequence[Reading]) -> bool:
-        moved = False
+    def _bets(self, state: Fusing, heard: Sequence[Reading]) -> None:
         for reading in heard:
             value = reading.fact("e_value")
             if reading.detector in self._fused.processes and isinstance(value, float) and value >= 0.0:
                 state.e_values[reading.detector] = value
-                moved = True
-        return moved
 
-    def _session(self, state: Fusing, heard: Sequence[Reading]) -> Reading:
+    def _session(self, state: Fusing, event: Event, heard: Sequence[Reading]) -> Iterator[Reading]:
+        """Yield the bet where it is not what was told last: a session alarms once, not at each event after."""
         fused = self._fused
         # Before the first call 0 and not 1: it is then never above what the whole session comes to.
         calls = 0.0 if state.highest is None else fused.maxima.e_value(state.highest)
         values = {"calls": calls, **state.e_values}
         e_value = mean(values.values(), 1 + len(fused.processes))
-        codes = [fused.base, *[reading.code for reading in heard if reading.detector in fused.processes]]
+        if e_value == state.told or (state.highest is None and not state.e_values):
+            return
+        state.told = e_value
+        # Of the call only where it stands: `fusion.call` has told its evidence.
+        seqs = dict.fromkeys([state.call, event.seq] if calls else [event.seq])
+        codes = [reading.code for reading in heard if reading.detector in fused.processes]
+        evidence = (Evidence(kind="fusion.bet", seqs=tuple(seqs)), *_evidence(heard, codes))
         score = 1.0 - 1.0 / max(1.0, e_value)
-        return self._reading("fusion.session", score, {**values, "mean": e_value}, _evidence(heard, codes))
+        yield self._reading("fusion.session", score, {**values, "mean": e_value}, evidence)
 
     def _reading(self, code: str, score: float, terms: Mapping[str, float], evidence: tuple[Evidence, ...]) -> Reading:
         facts = tuple([Fact(name.replace(".", "_"), value) for name, value in terms.items()])
