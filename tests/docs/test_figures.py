@@ -21,7 +21,8 @@ ROWS = {
 def test_the_readme_states_what_the_last_look_showed(row: str, figure: str) -> None:
     log = (ROOT / "docs" / "evidence" / "looks-at-dev.md").read_text(encoding="utf-8")
     last = log[log.rindex("\n## Look ") :]
-    found = re.search(rf"^\| {re.escape(figure)} \| [\d.]+ \[([\d.]+), ([\d.]+)\] \((\d+)/(\d+)\) \|$", last, re.MULTILINE)
+    row_of = rf"^\| {re.escape(figure)} \| [\d.]+ \[([\d.]+), ([\d.]+)\] \((\d+)/(\d+)\) \|$"
+    found = re.search(row_of, last, re.MULTILINE)
     assert found, figure
     low, high, alarmed, total = float(found[1]), float(found[2]), int(found[3]), int(found[4])
     stated = f"| {row} | {alarmed} of {total} | {alarmed / total:.1%} | [{low:.1%}, {high:.1%}] |".replace("%", " %", 1)

@@ -9,7 +9,7 @@ from msgspec import UNSET, Struct, field
 from theodolite.core.anomaly import CRITICAL, GRAY_ZONE
 from theodolite.core.calibration import Band
 from theodolite.core.detector import Feature
-from theodolite.core.event import Event, ToolCallProposed
+from theodolite.core.event import Event, ToolCallProposed, TurnEnded
 from theodolite.core.intent import NormalizedIntent
 from theodolite.core.reading import Cause, Evidence, Fact, Failure, Reading, Status
 from theodolite.core.window import Window
@@ -68,7 +68,8 @@ class AnomalyDetector:
 
     name = "anomaly"
     version = "1"
-    reads: frozenset[type[Event]] = frozenset({ToolCallProposed})
+    # A turn that ended without a call has been judged, too.
+    reads: frozenset[type[Event]] = frozenset({ToolCallProposed, TurnEnded})
     needs: frozenset[Feature] = frozenset({Feature.INTENT})
     settings = AnomalySettings
     bands: Mapping[str, Band] = {
