@@ -34,8 +34,9 @@ NORMALIZED_INTENTS = [
 
 def test_the_verifier_alone(provider: FakeProvider) -> None:
     async def main() -> None:
+        client = anthropic.AsyncAnthropic()
         verifier = LLMAnomalyVerifier(
-            client=anthropic.AsyncAnthropic(),
+            client=client,
             model="claude-haiku-4-5-20251001",
             max_tokens=256,
         )
@@ -47,6 +48,7 @@ def test_the_verifier_alone(provider: FakeProvider) -> None:
         assert result.score == 0.82
         assert result.cls is AnomalyClass.CRITICAL
         assert result.reasons == ("secret_access_after_external_read", "network_after_secret")
+        await client.close()  # the host's own, which no test may leave to the collector
 
     with provider:
         anyio.run(main)
@@ -54,13 +56,15 @@ def test_the_verifier_alone(provider: FakeProvider) -> None:
 
 def test_the_verifier_behind_the_detector(provider: FakeProvider) -> None:
     async def main() -> None:
-        verifier = LLMAnomalyVerifier(client=anthropic.AsyncAnthropic())
+        client = anthropic.AsyncAnthropic()
+        verifier = LLMAnomalyVerifier(client=client)
         detector = MLAnomalyDetector(
             gray_zone_verifier=verifier,
             gray_zone_threshold=0.50,
         )
         result = await detector.score(window=NORMALIZED_INTENTS)
         assert result.cls is AnomalyClass.CRITICAL
+        await client.close()
 
     with provider:
         anyio.run(main)
