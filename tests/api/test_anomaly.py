@@ -316,3 +316,17 @@ def test_a_window_is_scored_in_well_under_a_millisecond() -> None:
     for _ in range(1_000):
         detector.score_sync(window)
     assert time.thread_time() - start < 0.5
+
+
+def test_a_window_may_be_anything_that_is_gone_through_once() -> None:
+    for window in ([METADATA], (METADATA,), iter([METADATA]), (one for one in [METADATA])):
+        assert MLAnomalyDetector().score_sync(window=window).score == 1.0
+    assert [result.score for result in MLAnomalyDetector().score_batch(iter([iter([METADATA])]))] == [1.0]
+
+
+def test_what_is_no_verifier_and_no_size_is_refused_at_once() -> None:
+    with pytest.raises(ConfigError, match="no method verify"):
+        MLAnomalyDetector(gray_zone_verifier=5)
+    for size in (2.5, True, 0):
+        with pytest.raises(ConfigError, match="window_size"):
+            MLAnomalyDetector(window_size=size)

@@ -141,6 +141,13 @@ def test_our_own_keep_their_names(offer: Offer) -> None:
     assert "watcher" not in names(Settings())
 
 
+def test_nobody_takes_the_name_of_the_fusion(offer: Offer) -> None:
+    offer("impostor", DETECTOR, "[theodolite.detectors]\nfusion = {module}:Watcher\n")
+    for detectors in ({}, {"hijack": {"enabled": False}}):
+        with pytest.warns(PluginWarning, match="the name is taken by the fusion"):
+            assert "watcher" not in names(Settings(detectors=dict[str, dict[str, object]](detectors)))
+
+
 def test_a_plug_in_that_says_what_another_says_is_refused_with_its_name(offer: Offer) -> None:
     source = DETECTOR.replace('name="watcher"', 'name="hijack"')
     offer("double", source, ENTRY)

@@ -103,7 +103,7 @@ def test_a_mode_for_nobody_is_an_error_that_names_the_nearest(tmp_path: Path) ->
     ("text", "fault"),
     [
         ("[detectors.margn]", r"detectors: there is no detector 'margn'; did you mean 'margin'\?"),
-        ("[detectors.zzz]", "detectors: there is no detector 'zzz'; known: anomaly, behavior, fusion, goal_drift, hijack, margin, shadow_memory"),
+        ("[detectors.zzz]", "detectors: there is no detector 'zzz'; known: anomaly, behavior, fusion, goal_drift, hij"),
         ("[detectors.margin]\nenabled = 'yes'", r"detectors\.margin\.enabled must be true or false, not 'yes'"),
         ("[detectors.hijack]\nenabld = true", r"detectors\.hijack takes no settings but 'enabled', not 'enabld'"),
         (
@@ -272,3 +272,11 @@ def test_a_store_that_is_given_open_is_kept_to_and_stays_open() -> None:
         assert instrument.store is store
     assert (len(list(store.read())) > 0, store.closed) == (True, 0)
     assert not Path("is not opened").exists()
+
+
+@pytest.mark.parametrize(("off", "code"), [("hijack", "fusion.call"), ("margin", "margin.untrusted")])
+def test_a_calibration_of_what_is_switched_off_does_no_harm(tmp_path: Path, off: str, code: str) -> None:
+    name = code.partition(".")[0]
+    fitted = (FITTED % "1").replace("hijack.call", code).replace('"hijack"', f'"{name}"')
+    (tmp_path / "fitted.json").write_text(fitted, encoding="utf-8")
+    wire(settings(tmp_path, f"calibration = 'fitted.json'\n[detectors.{off}]\nenabled = false")).close()

@@ -102,8 +102,10 @@ class MLAnomalyDetector:
                 "need 0 <= suspicious_threshold <= gray_zone_threshold <= critical_threshold <= 1, not "
                 f"{suspicious_threshold}, {gray_zone_threshold}, {critical_threshold}"
             )
-        if window_size < 1:
-            raise ConfigError(f"a window of {window_size} intents holds nothing: give a window_size of 1 or more")
+        if type(window_size) is not int or window_size < 1:
+            raise ConfigError(f"window_size is how many intents to look at, a whole number from 1, not {window_size!r}")
+        if not (gray_zone_verifier is None or callable(getattr(gray_zone_verifier, "verify", None))):
+            raise ConfigError(f"gray_zone_verifier has no method verify: {type(gray_zone_verifier).__name__}")
         self._scoring = Scoring(
             None if model_path is None else _model(Path(model_path)),
             window_size=window_size,
@@ -168,8 +170,10 @@ def _model(path: Path) -> Coefficients:
 _FIELDS = tuple(name for name in NormalizedIntent.__struct_fields__ if name not in {"permission", "effect"})
 
 
-def _own(window: Sequence[object]) -> Sequence[NormalizedIntent]:
+def _own(given: Iterable[object]) -> Sequence[NormalizedIntent]:
     """Return a window of our own intents; those of axor-core, which have the same fields, are taken over."""
+    # An iterator can be looked through only once, and what is left of it is an empty window: nothing to worry about.
+    window = given if isinstance(given, list | tuple) else list(given)
     if _ours(window):
         return window
     try:

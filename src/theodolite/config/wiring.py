@@ -135,6 +135,8 @@ def wire(
     kept = folder / settings.store.path if store is None and settings.store.path else store
     fitted = calibration or (folder / settings.calibration if settings.calibration else None)
     offered = _offered(settings, "detectors", _DETECTORS), _offered(settings, "verifiers", _VERIFIERS)
+    if offered[0].pop(HijackFusion.name, None):
+        leave_out(f"the detector {HijackFusion.name!r}: the name is taken by the fusion of all detectors")
     detectors, verifiers = _detectors(settings, offered[0]), _verifiers(settings, offered[1], asks=asks)
     fusions = _fusions(settings)
     build = partial(
@@ -411,7 +413,9 @@ def _calibration(
         raise CalibrationError(f"the calibration {path} cannot be read: {error}") from error
     fitted = Calibration.load(document, str(path))
     # What was fitted for a detector that is switched off does no harm.
-    off = {name for name in settings.detectors if not _enabled(name, settings)}
+    off = {name for name in (*_DETECTORS, *settings.detectors) if not _enabled(name, settings)}
+    if HijackDetector.name in off:
+        off.add(HijackFusion.name)
     names = {detector.name for detector in detectors} | {verifier.name for verifier in verifiers}
     codes = {code for detector in detectors for code in detector.bands}
     _check_known(f"{path}: versions: there is no detector", fitted.versions, names, off)

@@ -8,7 +8,6 @@ answer. So nothing of a session can speak to the model.
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterator, Sequence
 
@@ -116,8 +115,8 @@ def read_result(text: str) -> AnomalyResult:
 
 def _result(answer: dict[str, object]) -> AnomalyResult:
     score, named = answer.get("score"), answer.get("class")
-    if isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score):
-        raise ValueError("the score of the answer is no number")
+    if isinstance(score, bool) or not isinstance(score, int | float):
+        raise ValueError("the score of the answer is no number")  # noqa: TRY004 - an answer that is not of its form
     if not 0.0 <= score <= 1.0:
         raise ValueError("the score of the answer is outside [0, 1]")
     if not isinstance(named, str) or named.strip().lower() not in set(AnomalyClass):
@@ -147,12 +146,14 @@ def _objects(text: str) -> Iterator[dict[str, object]]:
     for _ in range(_OBJECTS):
         if at < 0:
             return
-        if text[:at].rstrip().endswith("["):
+        if text.count("[", 0, at) > text.count("]", 0, at):
             raise ValueError("the answer is a list")
         try:
             value, end = decoder.raw_decode(text, at)
         except json.JSONDecodeError:
-            end = at + 1
+            if text[at + 1 :].lstrip().startswith('"'):
+                raise ValueError("an object of the answer is cut, or is no JSON") from None
+            end = at + 1  # a brace among words
         except RecursionError:
             raise ValueError("the answer is nested too deeply") from None
         else:
