@@ -61,3 +61,15 @@ def test_a_turn_counts_once_whatever_its_number_of_calls() -> None:
 def test_nothing_is_said_of_turns_without_calls_or_without_a_goal() -> None:
     assert readings(GOAL, TurnEnded()) == []
     assert readings(NOTE, OFF_GOAL, TurnEnded()) == []
+
+
+def test_a_turn_whose_calls_could_not_be_judged_says_so() -> None:
+    from theodolite.core.reading import Cause, Failure
+
+    unshown = ToolCallProposed(tool="sell_stamps")
+    for events in ((ON_GOAL, TurnEnded()), (GOAL, unshown, TurnEnded())):
+        with Monitor([GoalDriftDetector()]).session("s") as session:
+            said = [signal.said for event in events for signal in session.observe(event).signals]
+        (failure,) = said
+        assert isinstance(failure, Failure)
+        assert failure.cause is Cause.NO_EVIDENCE

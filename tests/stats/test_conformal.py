@@ -3,10 +3,8 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from theodolite.stats.conformal import p_value, threshold
+from theodolite.stats.conformal import threshold
 
 
 def test_a_new_session_is_above_the_threshold_as_often_as_alpha_says() -> None:
@@ -30,9 +28,3 @@ def test_one_in_a_hundred_needs_ninety_nine_sessions(sessions: int, *, enough: b
 def test_alpha_is_a_probability(alpha: float) -> None:
     with pytest.raises(ValueError, match="alpha"):
         threshold([1.0], alpha)
-
-
-@given(st.lists(st.floats(-5, 5), min_size=1), st.floats(-6, 6))
-def test_the_p_value_counts_what_scores_as_high(clean: list[float], score: float) -> None:
-    found = p_value(sorted(clean), score)
-    assert found == pytest.approx((1 + sum(one >= score for one in clean)) / (len(clean) + 1))

@@ -11,7 +11,10 @@ from theodolite.core.event import AnyEvent, MessageObserved, ToolResultObserved,
 from theodolite.core.inquiry import Message
 from theodolite.core.intent import Call, NormalizedIntent
 
-__all__ = ("INTENTS", "Window", "weight")
+__all__ = ("INTENTS", "QUOTE", "Window", "weight")
+
+QUOTE = 2_000
+"""Characters of a passage that evidence quotes: it is to be read by a person. A sentence that is longer is none."""
 
 INTENTS = 10
 """Calls whose intents a Window holds: the window of axor-classifier-simple."""
@@ -88,6 +91,13 @@ class Window(Struct, kw_only=True):
         """Return the event of that seq, or None when it is no longer (or not yet) held."""
         place = seq - self.first
         return self.events[place] if 0 <= place < len(self.events) else None
+
+    def quoted(self, seq: int | None, start: int, end: int) -> str:
+        """Return a passage of what was read or said, at most 2,000 characters; "" where it is no longer held."""
+        source = None if seq is None else self.find(seq)
+        if not isinstance(source, ToolResultObserved | MessageObserved) or source.text is UNSET:
+            return ""
+        return str(source.text)[start:end][:QUOTE]
 
     def recent(self) -> Iterator[AnyEvent]:
         """Yield at most `size` events, oldest first."""

@@ -134,6 +134,8 @@ class HijackFusion:
         answers: list[Reading | Failure] = []
         if isinstance(event, ToolCallProposed):
             answers.append(self._call(state, event, heard))
+            if isinstance(answers[0], Reading):
+                answers += self._half_blind(said)
         self._bets(state, heard)
         answers += self._session(state, event, heard)
         return tuple(answers)
@@ -155,6 +157,13 @@ class HijackFusion:
             state.highest, state.call = total, event.seq
         carrying = sorted(terms, key=lambda code: -terms[code])
         return self._reading("fusion.call", probability(total), terms, _evidence(heard, carrying))
+
+    def _half_blind(self, said: Sequence[Reading | Failure]) -> Iterator[Failure]:
+        """Yield what the base could not see beside its score: who decides by it could not see that either."""
+        base = self._fused.base.partition(".")[0]
+        for one in said:
+            if isinstance(one, Failure) and one.detector == base and one.cause is Cause.NO_EVIDENCE:
+                yield Failure(detector=self.name, version=self.version, cause=one.cause, detail=one.detail)
 
     def _bets(self, state: Fusing, heard: Sequence[Reading]) -> None:
         for reading in heard:

@@ -1,12 +1,11 @@
-"""Split conformal prediction for one number a session: thresholds and p-values that hold for finite samples."""
+"""Split conformal prediction for one number a session: thresholds that hold for finite samples."""
 
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
-__all__ = ("p_value", "threshold")
+__all__ = ("threshold",)
 
 
 def threshold(maxima: Iterable[float], alpha: float) -> float | None:
@@ -25,12 +24,3 @@ def threshold(maxima: Iterable[float], alpha: float) -> float | None:
     # 1e-9: of 0.01 * 100 a float makes less than 1.
     above = math.floor(alpha * (len(ordered) + 1) + 1e-9)
     return ordered[above - 1] if above >= 1 else None
-
-
-def p_value(ordered: Sequence[float], score: float) -> float:
-    """Return the share of sessions that score as high, the new one counted: `ordered` are clean maxima, ascending.
-
-    >>> p_value([0.1, 0.2, 0.3, 0.4], 0.35)
-    0.4
-    """
-    return (len(ordered) - bisect_left(ordered, score) + 1) / (len(ordered) + 1)

@@ -66,6 +66,10 @@ _REASON = 64
 _BOUNDS = {AnomalyClass.NORMAL: 0.0, AnomalyClass.SUSPICIOUS: SUSPICIOUS, AnomalyClass.CRITICAL: CRITICAL}
 
 
+# The original's line has a shorter name for one flag.
+_SHORT = {"reads_secret_like_data": "reads_secret"}
+
+
 def line_of(intent: NormalizedIntent) -> str:
     """Return an intent as the line that a model is told. One line, whatever its tool is called.
 
@@ -76,7 +80,8 @@ def line_of(intent: NormalizedIntent) -> str:
         f"tool={shown_name(intent.tool)} op={intent.operation} target={intent.target_kind} "
         f"dest={intent.destination_kind} prov={intent.provenance} flow={intent.data_flow}"
     )
-    return f"{line} [{', '.join(intent.flags)}]" if intent.flags else line
+    flags = [_SHORT.get(flag, flag) for flag in intent.flags]
+    return f"{line} [{', '.join(flags)}]" if flags else line
 
 
 def prompt_of(window: Sequence[NormalizedIntent], hint: str = "", policy: str = "") -> str:

@@ -75,9 +75,9 @@ class AnomalyDetector:
     bands: Mapping[str, Band] = {
         # The middle of the gray zone, so that the zone is what is near it; from 0.75 on a score is strong and plain.
         SCORE: Band(
-            alert=(GRAY_ZONE + CRITICAL) / 2,
+            alert=(GRAY_ZONE + CRITICAL - _EDGE) / 2,
             strong=CRITICAL,
-            width=(CRITICAL - GRAY_ZONE) / 2 - _EDGE,
+            width=(CRITICAL - GRAY_ZONE - _EDGE) / 2,
             acts=False,
             finds=False,
             source="the gray zone of axor-classifier-llm; the model behind it: benchmarks/anomaly.py",

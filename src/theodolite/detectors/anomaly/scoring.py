@@ -17,6 +17,7 @@ from theodolite.core.intent import NormalizedIntent
 from theodolite.detectors.anomaly.rules import broken_by
 from theodolite.detectors.anomaly.tasks import task_of
 from theodolite.detectors.anomaly.traits import TRAITS, UNEXPECTED, sign_of, traits_of
+from theodolite.stats.logistic import probability
 
 __all__ = ("Coefficients", "Contribution", "Scoring", "shipped")
 
@@ -146,7 +147,7 @@ class Scoring:
 
     def of(self, traits: int, broken: tuple[str, ...] = ()) -> AnomalyResult:
         """Return what some traits and broken rules are worth. A broken rule is worth 1 whatever else there is."""
-        score = 1.0 if broken else 1.0 / (1.0 + math.exp(-self.log_odds(traits)))
+        score = 1.0 if broken else probability(self.log_odds(traits))
         cls = class_of(score, suspicious=self._suspicious, critical=self._critical)
         reasons = [part.trait for part in self.contributions(traits) if part.weight >= _WORTH_A_WORD]
         return AnomalyResult(score, cls, (*broken, *reasons)[:_REASONS])

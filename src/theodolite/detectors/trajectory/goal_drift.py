@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, field
 
 from theodolite.core.calibration import Band
 from theodolite.core.detector import Feature
 from theodolite.core.event import Event, GoalStated, MessageObserved, ToolCallProposed, TurnEnded
-from theodolite.core.reading import Evidence, Fact, Reading, Status
+from theodolite.core.reading import Cause, Evidence, Fact, Failure, Reading, Status
 from theodolite.core.window import Window
 from theodolite.stats.cusum import Cusum
 
@@ -29,6 +29,7 @@ class GoalDriftState(Struct, kw_only=True):
     leads: float = 0.0
     calls: int = 0
     newest: int = 0
+    unjudged: int = 0
     seqs: list[int] = []
 
 
@@ -61,21 +62,29 @@ class GoalDriftDetector:
         """Return a sum of nothing."""
         return GoalDriftState()
 
-    def update(self, state: GoalDriftState, event: Event, window: Window) -> tuple[Reading, ...]:
+    def update(self, state: GoalDriftState, event: Event, window: Window) -> tuple[Reading | Failure, ...]:
         """Take a call into the turn, begin anew where the user spoke, or score the turn that ended."""
         if isinstance(event, ToolCallProposed):
             call = window.call
-            if window.goal and call is not None and call.margin is not None:
+            if event.arguments is UNSET or not window.goal:
+                state.unjudged += 1
+            elif call is not None and call.margin is not None:
                 state.leads += call.margin.lead
                 state.calls += 1
                 state.newest = call.seq
         elif isinstance(event, TurnEnded):
+            unjudged, state.unjudged = state.unjudged, 0
             if state.calls:
                 return (self._scored(state),)
+            if unjudged:
+                return (self._blind(f"no goal, or no arguments, were shown of {unjudged} calls of this turn"),)
         elif event.source.trusted and (isinstance(event, GoalStated) or _from_user(event)):
             state.cusum.reset()
             state.seqs = []
         return ()
+
+    def _blind(self, detail: str) -> Failure:
+        return Failure(detector=self.name, version=self.version, cause=Cause.NO_EVIDENCE, detail=detail)
 
     def _scored(self, state: GoalDriftState) -> Reading:
         step = state.leads / state.calls

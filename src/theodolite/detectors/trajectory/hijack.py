@@ -26,7 +26,6 @@ from theodolite.stats.logistic import Logistic
 __all__ = ("Fitted", "HijackDetector", "HijackState", "shipped")
 
 # Evidence is to be read by a person.
-_QUOTE = 2_000
 _MOST_ARGUMENTS = 8
 
 
@@ -52,14 +51,17 @@ def shipped() -> Fitted:
 
 
 class HijackState(Struct, kw_only=True):
-    """Nothing: what a call shows is folded once for all detectors."""
+    """How many sentences were said to be left out; what a call shows is folded once for all detectors."""
+
+    told: int = 0
 
 
 class HijackDetector:
     """Scores each proposed call, before it runs, by how likely it serves untrusted text instead of the user.
 
     State: none of its own; index, margin and origins are folds of the session. Cost per call: five products beside the
-    folds. Says NO_EVIDENCE where no goal was stated or the channel did not show the arguments. Signs are fixed: more
+    folds. Says NO_EVIDENCE where no goal was stated or the channel did not show the arguments, and, beside the score,
+    where sentences of untrusted text were too many to be compared. Signs are fixed: more
     margin, a carried link or a foreign credential never lower the score.
 
     Limits: those of the margin, which compares words, and of origins, which follow no value that is put together from
@@ -91,7 +93,6 @@ class HijackDetector:
 
     def update(self, state: HijackState, event: Event, window: Window) -> tuple[Reading | Failure, ...]:
         """Score a proposed call; say nothing about anything else."""
-        del state
         if not isinstance(event, ToolCallProposed):
             return ()
         if event.arguments is UNSET:
@@ -103,7 +104,12 @@ class HijackDetector:
         if call is None or call.margin is None or shown is None:
             return (self._blind("margin and origins of the call were not folded"),)
         features: dict[str, float] = asdict(shown)
-        return (self._reading(call, call.margin, features, window),)
+        reading = self._reading(call, call.margin, features, window)
+        # Told when it begins and when it has doubled: of a session that goes on for days, every call would say it.
+        if call.margin.lost <= 2 * state.told:
+            return (reading,)
+        state.told = call.margin.lost
+        return (reading, self._blind(f"{state.told:,} sentences of untrusted text were too many to be compared"))
 
     def _blind(self, detail: str) -> Failure:
         return Failure(detector=self.name, version=self.version, cause=Cause.NO_EVIDENCE, detail=detail)
@@ -130,7 +136,7 @@ def _evidence(call: Call, margin: Margin, window: Window) -> Iterator[Evidence]:
             kind="hijack.passage",
             seqs=(margin.seq, call.seq),
             expected="a call that the goal explains",
-            observed=_quoted(window, margin.seq, margin.start, margin.end),
+            observed=window.quoted(margin.seq, margin.start, margin.end),
         )
     foreign = [origin for origin in call.origins or () if origin.origin is Origin.TOOL_RESULT]
     for origin in sorted(foreign, key=_weight)[:_MOST_ARGUMENTS]:
@@ -141,7 +147,7 @@ def _evidence(call: Call, margin: Margin, window: Window) -> Iterator[Evidence]:
             seqs=seqs,
             path=origin.path,
             expected="a value from the user or from a record that nobody else writes",
-            observed="" if origin.seq is None else _quoted(window, origin.seq, origin.start, origin.end),
+            observed=window.quoted(origin.seq, origin.start, origin.end),
         )
 
 
@@ -150,10 +156,3 @@ _ORDER = (Role.CREDENTIAL, Role.COMMAND, Role.TARGET, Role.CONTENT, Role.SELECTO
 
 def _weight(origin: ArgumentOrigin) -> int:
     return _ORDER.index(origin.role)
-
-
-def _quoted(window: Window, seq: int, start: int, end: int) -> str:
-    source = window.find(seq)
-    if isinstance(source, ToolResultObserved) and source.text is not UNSET:
-        return str(source.text)[start:end][:_QUOTE]
-    return ""
