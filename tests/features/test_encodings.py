@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from theodolite.features import encodings
 from theodolite.features.encodings import decoded
 
 ADDRESS = "mallory.black@evil.example"
@@ -75,3 +76,13 @@ def test_hostile_text_costs_what_its_length_costs(piece: str) -> None:
 
     # Linear is 8; quadratic would be 64.
     assert cost(400_000) < 24 * max(cost(50_000), 1e-4)
+
+
+@given(
+    st.lists(
+        st.sampled_from(["a", "Z9", "+/", "_", "-", "=", "==", " ", ".", "é", "\ud800", "0" * 15, "b" * 8192])
+    ).map("".join)
+)
+def test_runs_are_those_of_their_pattern(text: str) -> None:
+    found = [run.span() for run in encodings._found(text)]
+    assert found == [run.span() for run in encodings._RUN.finditer(text)]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from theodolite.core.intent import Effect, Grounds, NormalizedIntent, Permission
@@ -97,3 +98,14 @@ def test_what_is_held_of_a_goal_is_bounded() -> None:
     for number in range(2_000):
         aims.hear(f"word{number}")
     assert len(aims.about) == 512
+
+
+def test_what_a_goal_names_is_saved_in_one_order() -> None:
+    named = ["bob@shop.example", "www.shop.example/a", "DE89370400440532013000"]
+    saved: set[bytes] = set()
+    for order in (named, named[::-1], [named[1], named[2], named[0]]):
+        goal = Goal()
+        for address in order:
+            goal.hear(f"It is {address}")
+        saved.add(msgspec.json.encode(goal.named))
+    assert len(saved) == 1

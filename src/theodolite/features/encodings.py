@@ -12,7 +12,11 @@ from urllib.parse import unquote
 __all__ = ("decoded",)
 
 # 16 letters of base64 are 12 characters: hardly an address is shorter. No text in UTF-8 starts with + or /.
-_RUN = re.compile(r"\b[A-Za-z0-9+/_-]{16,8192}={0,2}")
+_SHORTEST = 16
+_RUN = re.compile(rf"\b[A-Za-z0-9+/_-]{{{_SHORTEST},8192}}={{0,2}}")
+# By byte: "a" for each character of a run, and so many of them.
+_MARKED = bytes([ord("a") if re.match(rb"[A-Za-z0-9+/_-]", bytes([code])) else ord(" ") for code in range(256)])
+_ENOUGH = b"a" * _SHORTEST
 _HEX = re.compile(r"(?:[0-9a-fA-F]{2})+\Z")
 _PERCENT = re.compile(r"%[0-9A-Fa-f]{2}")
 _ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]{2,8});")
@@ -31,13 +35,15 @@ def decoded(text: str) -> Iterator[tuple[int, int, str]]:
     >>> list(decoded("run ZXZlQGV2aWwuZXhhbXBsZQ== now"))
     [(4, 28, 'eve@evil.example')]
     """
+    if len(text) < _SHORTEST and "%" not in text and "&" not in text:
+        return
     for start, end, plain in _runs(text):
         yield start, end, next((inner for _, _, inner in _runs(plain)), plain)
 
 
 def _runs(text: str) -> Iterator[tuple[int, int, str]]:
     left = _RUNS
-    for found in _RUN.finditer(text):
+    for found in _found(text):
         plain = _plain(found[0])
         if plain:
             yield *found.span(), plain
@@ -50,6 +56,18 @@ def _runs(text: str) -> Iterator[tuple[int, int, str]]:
     if "&" in text:
         for start, end in _words(_ENTITY, text):
             yield start, end, unescape(text[start:end])
+
+
+def _found(text: str) -> Iterator[re.Match[str]]:
+    """Yield what `_RUN` finds: it starts where there are 16 of its characters in a row, which bytes tell at once."""
+    marks = text.encode("ascii", "replace").translate(_MARKED)
+    start = marks.find(_ENOUGH)
+    while start >= 0:
+        found = _RUN.search(text, start)
+        if found is None:
+            return
+        yield found
+        start = marks.find(_ENOUGH, found.end())
 
 
 def _words(mark: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:

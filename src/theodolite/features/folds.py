@@ -22,7 +22,7 @@ from theodolite.core.intent import Call, Operator, Role, ToolRule
 from theodolite.features.goal import Goal
 from theodolite.features.index import WordIndex
 from theodolite.features.intents import IntentFold
-from theodolite.features.margin import explain
+from theodolite.features.margin import explain, tool_words
 from theodolite.features.provenance import origins
 from theodolite.features.roles import declared_roles
 from theodolite.features.sources import owned
@@ -122,7 +122,7 @@ class Folds(Struct, kw_only=True):
         if self.index is None:
             return Call(seq=event.seq, text=text, intent=intent)
         texts = [value for _, value in values]
-        spoken = self.index.spoken(texts, _VALUE)
+        spoken = self.index.spoken(texts, _VALUE, tool_words(event.tool))
         traced = origins(self.index, values, self._roles(event.tool, operator), spoken)
         return Call(
             seq=event.seq,

@@ -9,7 +9,8 @@ from itertools import islice
 from msgspec import Struct
 
 from theodolite.core.intent import ArgumentOrigin, Grounds, NormalizedIntent, Origin, Permission, Role
-from theodolite.features.index import WordIndex, words_of
+from theodolite.features.index import WordIndex, caseless, words_of
+from theodolite.features.intents.tables import table
 from theodolite.features.roles import Kind, address
 
 __all__ = ("Goal",)
@@ -18,109 +19,34 @@ __all__ = ("Goal",)
 _GOAL = 16_384
 _TOKENS = 2_048
 
-_WEB = re.compile(
-    r"\b(?:visit|browse|websites?|webpages?|web pages?|sites?|pages?|articles?|links?|urls?|blogs?|homepages?)\b",
-    re.IGNORECASE,
+_PAGES = table(
+    """
+    visit browse website websites webpage webpages site sites page pages article articles link links url urls blog blogs
+    homepage homepages
+    """
 )
+# Patterns are looked for in text without case, which the engine reads twice as fast as it ignores case.
+_WEB = re.compile(rf"\b(?:{'|'.join(sorted(_PAGES))})\b")
 # Words that say nothing of what a goal is about: of requests, and of the language itself. In other languages more words
 # relate, and fewer reads count.
-_PLAIN = frozenset(
-    [
-        "about",
-        "after",
-        "again",
-        "also",
-        "anyone",
-        "anything",
-        "before",
-        "been",
-        "being",
-        "both",
-        "could",
-        "does",
-        "doing",
-        "done",
-        "down",
-        "each",
-        "else",
-        "every",
-        "find",
-        "first",
-        "following",
-        "from",
-        "give",
-        "given",
-        "have",
-        "help",
-        "here",
-        "information",
-        "into",
-        "just",
-        "know",
-        "last",
-        "like",
-        "make",
-        "more",
-        "most",
-        "much",
-        "must",
-        "need",
-        "next",
-        "only",
-        "other",
-        "over",
-        "please",
-        "same",
-        "send",
-        "should",
-        "show",
-        "some",
-        "such",
-        "take",
-        "tell",
-        "than",
-        "thank",
-        "that",
-        "their",
-        "them",
-        "then",
-        "there",
-        "these",
-        "they",
-        "thing",
-        "things",
-        "this",
-        "those",
-        "through",
-        "under",
-        "until",
-        "upon",
-        "very",
-        "want",
-        "well",
-        "were",
-        "what",
-        "when",
-        "where",
-        "which",
-        "while",
-        "will",
-        "with",
-        "would",
-        "your",
-        "yours",
-    ]
+_PLAIN = _PAGES | table(
+    """
+    about after again also anyone anything before been being both could does doing done down each else every
+    find first following from give given have help here information into just know last like make more most much
+    must need next only other over please same send should show some such take tell than thank that their them
+    then there these they thing things this those through under until upon very want well were what when where
+    which while will with would your yours
+    """
 )
 _LETTERS = 4  # shorter words are rarely what anything is about
 _ABOUT = 512  # words that a goal is about, the newest, and their other forms; recorded ones have up to 80
-_MANY = re.compile(r"\b(?:all|each|every|everyone|everybody|any|both)\b", re.IGNORECASE)
+_MANY = re.compile(r"\b(?:all|each|every|everyone|everybody|any|both)\b")
 # The user hands over to whoever wrote the list, or the details: what these ask for is then the user's wish.
 _DELEGATES = re.compile(
     r"\b(?:find|see|get|read|check|follow)\b[^.!?]{0,20}?\b(?:details|instructions|specifics)\b[^.!?]{0,20}?"
     r"\b(?:in|on|at|from)\b|"
     r"\b(?:do|perform|complete|follow|execute|finish|carry out|take care of|handle|work through)\b[^.!?]{0,40}?"
-    r"\b(?:tasks?|to-?dos?|actions?|instructions?|steps?|checklist|items)\b(?! in (?:the|this) order)",
-    re.IGNORECASE,
+    r"\b(?:tasks?|to-?dos?|actions?|instructions?|steps?|checklist|items)\b(?! in (?:the|this) order)"
 )
 
 
@@ -143,21 +69,21 @@ class Goal(Struct, kw_only=True):
     web: bool = False
     many: bool = False
     delegates: bool = False
-    named: frozenset[Kind] = frozenset()
+    named: tuple[Kind, ...] = ()
     about: tuple[str, ...] = ()
 
     def hear(self, text: str) -> None:
         """Take what the user said."""
         text = text[:_GOAL]
-        self.web = self.web or _WEB.search(text) is not None
-        self.many = self.many or _MANY.search(text) is not None
-        self.delegates = self.delegates or _DELEGATES.search(text) is not None
+        plain = caseless(text)
+        self.web = self.web or _WEB.search(plain) is not None
+        self.many = self.many or _MANY.search(plain) is not None
+        self.delegates = self.delegates or _DELEGATES.search(plain) is not None
         kinds = {token: address(token.strip("'\"().,:;!?<>[]")) for token in islice(text.split(), _TOKENS)}
-        self.named |= {kind for kind in kinds.values() if kind is not None}
+        # In the order of the list, so that what is saved is the same in every process.
+        self.named = tuple([kind for kind in Kind if kind in self.named or kind in kinds.values()])
         prose = " ".join([token for token, kind in kinds.items() if kind is None])
-        words = [
-            word for word in words_of(prose) if len(word) >= _LETTERS and word not in _PLAIN and not _WEB.match(word)
-        ]
+        words = [word for word in words_of(prose) if len(word) >= _LETTERS and word not in _PLAIN]
         self.about = tuple(dict.fromkeys((*self.about, *[form for word in words for form in _forms(word)])))[-_ABOUT:]
 
     def grounds(self, intent: NormalizedIntent, origins: Iterable[ArgumentOrigin], index: WordIndex) -> Grounds:

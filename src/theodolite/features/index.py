@@ -13,14 +13,14 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from operator import attrgetter
 
 from msgspec import Struct
 
 from theodolite.features.encodings import decoded
 
-__all__ = ("Sentence", "Spoken", "WordIndex", "words_of")
+__all__ = ("Sentence", "Spoken", "WordIndex", "caseless", "words_of")
 
 # Bounds on memory and time. Among the results of recorded AgentDojo sessions 99 in 100 have at most 142 sentences, of
 # the sentences 1 in 100,000 is longer than 256 characters, and no goal has over 48 words.
@@ -34,7 +34,12 @@ _VISITS = 256
 _VALUES = 64
 _ECHOED = 16
 
-_WORD = re.compile(r"[^\W_]{1,64}")
+_WORD_LENGTH = 64
+_WORD = re.compile(rf"[^\W_]{{1,{_WORD_LENGTH}}}")
+# ASCII alone, by byte: letters and digits in lower case, or all as "a"; what is neither is a space.
+_SPACED = bytes([code if re.match(rb"[a-z0-9]", bytes([code])) else ord(" ") for code in bytes(range(256)).lower()])
+_MARKED = bytes([code if code == ord(" ") else ord("a") for code in _SPACED])
+_LONGER = b"a" * (_WORD_LENGTH + 1)
 # It starts with one set of characters, which the engine looks for at twice the speed of an alternation.
 _BREAK = re.compile(r"[.!?\n。！？](?:(?<=[.!?])\s+|(?<=[\n。！？])[\s。！？]*)")  # noqa: RUF001 - the stops of Chinese are meant
 
@@ -49,7 +54,10 @@ class Sentence(Struct, frozen=True, array_like=True, gc=False):
 
 
 class Spoken(Struct, frozen=True, gc=False):
-    """The words of the values of one call, and in how many sentences each stands: found once, read by all folds."""
+    """The words of the values of one call, and in how many sentences they and those of its tool's name stand.
+
+    Found once, read by all folds.
+    """
 
     words: dict[str, tuple[str, ...]]
     counts: dict[str, int]
@@ -101,8 +109,10 @@ class WordIndex(Struct, kw_only=True):
     def distrust(self, seq: int, text: str) -> None:
         """Index the untrusted text of event `seq`. What repeats the calls just made is left out: it is their echo."""
         self.answered = True
-        self.lost += _left_out(text)
-        for start, end, words in _sentences(text):
+        plain = _unescaped(text)
+        spans, lost = _read(plain)
+        self.lost += lost
+        for start, end, words in _worded(plain, spans):
             new = self._without_echo(words) if self.echoes else words
             if new:
                 self._add(Sentence(seq, start, end, len(new)), new)
@@ -141,10 +151,13 @@ class WordIndex(Struct, kw_only=True):
         """Return how many sentences are held."""
         return sum(len(generation.sentences) for generation in self.generations)
 
-    def spoken(self, values: Iterable[str], most: int) -> Spoken:
-        """Return the words of the first 64 values, of each up to `most` characters, and their counts."""
+    def spoken(self, values: Iterable[str], most: int, beside: Iterable[str] = ()) -> Spoken:
+        """Return the words of the first 64 values, of each up to `most` characters, and their counts.
+
+        Words that stand `beside` them, in the name of the tool, are counted too.
+        """
         words = {value: words_of(value[:most]) for value in islice(values, _VALUES)}
-        return Spoken(words, self.counts(word for value in words.values() for word in value))
+        return Spoken(words, self.counts(chain(beside, *words.values())))
 
     def counts(self, words: Iterable[str]) -> dict[str, int]:
         """Return in how many sentences each word stands, in the case of `words_of`."""
@@ -191,16 +204,17 @@ class WordIndex(Struct, kw_only=True):
                     return any(not same.isdisjoint(places.get(word, ())) for word in words)
         return False
 
-    def _held(self, word: str) -> Iterator[Sentence]:
-        for generation in self.generations:
-            for number in generation.places.get(word, ()):
-                yield generation.sentences[number]
+    def _held(self, word: str) -> list[Sentence]:
+        return [
+            generation.sentences[number]
+            for generation in self.generations
+            for number in generation.places.get(word, ())
+        ]
 
-    def weigh(self, words: Iterable[str], weights: Mapping[str, float]) -> dict[int, float]:
+    def weigh(self, words: Iterable[tuple[str, float]]) -> dict[int, float]:
         """Return, by number, each sentence that holds one of the words, with the weights of all that it holds."""
         weighed: dict[int, float] = {}
-        for word in words:
-            weight = weights[word]
+        for word, weight in words:
             for place, generation in enumerate(self.generations):
                 first = place * _GENERATION
                 for number in generation.places.get(word, ()):
@@ -214,7 +228,13 @@ class WordIndex(Struct, kw_only=True):
 
 def words_of(text: str) -> tuple[str, ...]:
     """Return the words of a text as the index knows them: without case, in order, each once."""
-    return tuple(dict.fromkeys(_WORD.findall(_fold(text))))
+    spaced = _spaced(text)
+    return tuple(dict.fromkeys(_WORD.findall(caseless(text)) if spaced is None else spaced.split()))
+
+
+def caseless(text: str) -> str:
+    """Return the text without case, each character in its place: of all of Unicode one alone grows in lower case."""
+    return text.replace("İ", "i").lower()
 
 
 def _forget(words: dict[str, bool] | dict[str, int], most: int) -> None:
@@ -230,47 +250,65 @@ def _pieces(plain: str) -> Iterator[tuple[str, ...]]:
 
 
 def _sentences(text: str) -> Iterator[tuple[int, int, dict[str, bool]]]:
-    """Yield start, end and words of the sentences of a text; of a long one those at its two ends.
+    """Yield start, end and words of the sentences of a text; of a long one those at its two ends."""
+    text = _unescaped(text)
+    return _worded(text, _read(text)[0])
+
+
+def _unescaped(text: str) -> str:
+    """Return a text of the same length: a line break that a serializer escaped is one, a folded line is none."""
+    return text.replace("\\\n", "  ").replace("\\n", " \n")
+
+
+def _worded(text: str, spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int, dict[str, bool]]]:
+    """Yield the spans that hold words, each with its words.
 
     The words are keys, not a set, so that what is saved has the same order in every process.
     """
-    # Same lengths, so that offsets hold: a line break that a serializer escaped is one, a folded line is none.
-    text = text.replace("\\\n", "  ").replace("\\n", " \n")
-    spans = _ends(text)
+    spaced = _spaced(text)
+    folded = caseless(text) if spaced is None else ""
+    for start, end in spans:
+        found = _WORD.findall(folded, start, end) if spaced is None else spaced[start:end].split()
+        if found:
+            yield start, end, dict.fromkeys(found, True)
+
+
+def _read(text: str) -> tuple[list[tuple[int, int]], int]:
+    """Return the spans of a text that are read, of a long one those at its two ends; and how many are left out."""
+    if len(text) > 2 * _WINDOW:
+        spans = _spans(text, 0, _WINDOW)[:_PER_TEXT] + _spans(text, len(text) - _WINDOW, len(text))
+        lost = -(-(len(text) - 2 * _WINDOW) // _SENTENCE)
+    else:
+        spans = _spans(text, 0, len(text))
+        lost = max(0, len(spans) - 2 * _PER_TEXT)
     if len(spans) > 2 * _PER_TEXT:
         spans = spans[:_PER_TEXT] + spans[-_PER_TEXT:]
-    folded = _fold(text)
-    for start, end in spans:
-        words = dict.fromkeys(_WORD.findall(folded, start, end), True)
-        if words:
-            yield start, end, words
+    return spans, lost
 
 
-def _ends(text: str) -> list[tuple[int, int]]:
-    """Return the spans of a text; of a long one those at its two ends."""
-    if len(text) <= 2 * _WINDOW:
-        return list(_spans(text, 0, len(text)))
-    return [*_spans(text, 0, _WINDOW)][:_PER_TEXT] + list(_spans(text, len(text) - _WINDOW, len(text)))
-
-
-def _left_out(text: str) -> int:
-    """Return how many sentences of a text are left out, about."""
-    middle = max(0, len(text) - 2 * _WINDOW)
-    return -(-middle // _SENTENCE) if middle else max(0, len(_ends(text)) - 2 * _PER_TEXT)
-
-
-def _fold(text: str) -> str:
-    """Return the text without case, each character in its place: of all of Unicode one alone grows in lower case."""
-    return text.replace("İ", "i").lower()
-
-
-def _spans(text: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
-    """Yield the spans between breaks; a longer run than 256 characters is cut, at a space where there is one."""
-    for end, after in [*(match.span() for match in _BREAK.finditer(text, start, stop)), (stop, stop)]:
+def _spans(text: str, start: int, stop: int) -> list[tuple[int, int]]:
+    """Return the spans between breaks; a longer run than 256 characters is cut, at a space where there is one."""
+    spans: list[tuple[int, int]] = []
+    for end, after in [*[found.span() for found in _BREAK.finditer(text, start, stop)], (stop, stop)]:
         while end - start > _SENTENCE:
             cut = text.rfind(" ", start, start + _SENTENCE) + 1 or start + _SENTENCE
-            yield start, cut
+            spans.append((start, cut))
             start = cut
         if start < end:
-            yield start, end
+            spans.append((start, end))
         start = after
+    return spans
+
+
+def _spaced(text: str) -> str | None:
+    """Return a text without case, and with a space for each character that is in no word, for `split` to find words.
+
+    So it costs a quarter of what the pattern costs. None where the pattern has to: where letters are not of ASCII, or
+    a word may be longer than 64 characters.
+    """
+    if not text.isascii():
+        return None
+    letters = text.encode("ascii")
+    if len(text) > _WORD_LENGTH and _LONGER in letters.translate(_MARKED):
+        return None
+    return letters.translate(_SPACED).decode("ascii")

@@ -14,16 +14,16 @@ user who asks the agent to do what a document says looks like a hijack. The limi
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from operator import itemgetter
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
 from msgspec import Struct
 
-from theodolite.core.intent import Effect, Margin, NormalizedIntent, Permission
+from theodolite.core.intent import TOOL_LENGTH, Effect, Margin, NormalizedIntent, Permission
 from theodolite.features.index import Sentence, Spoken, WordIndex, words_of
-from theodolite.features.intents import words as name_words
+from theodolite.features.intents import words
 
-__all__ = ("explain", "fetches")
+__all__ = ("explain", "fetches", "tool_words")
 
 # Chosen on the train split of the recorded AgentDojo sessions, one suite left out at a time; `benchmarks/margin.py`
 # prints the figures. They stand on a plateau: half as much or half as much again of any costs at most 0.01 of AUC.
@@ -72,25 +72,26 @@ def explain(
     >>> margin.score > 0.8, margin.goal, (margin.seq, margin.start)
     (True, 0.0, (2, 7))
     """
+    names = _ordered(values)
     if spoken is None:
-        spoken = index.spoken(_ordered(values), _VALUE)
-    parts = _parts(tool, values, spoken)
+        spoken = index.spoken(names, _VALUE, tool_words(tool))
+    parts = _parts(tool, names, spoken)
     fetched = intent is not None and fetches(intent)
     # A fetched text is no echo.
     index.expect_echo(() if fetched else [part.words for part in parts])
-    rarity = _rarities(index, parts, spoken)
+    counts = _counts(index, parts, spoken)
+    if sum(counts.values()) > _VISITS:
+        parts = _affordable(parts, counts)
+    rarities: dict[int, float] = {}
     goal, total = 0.0, 0.0
     found: dict[int, float] = {}
     for part in parts:
-        words = [word for word in part.words if word in rarity]
-        if not words:
-            continue
-        whole = sum([rarity[word] for word in words])
+        whole, known, common = _rarities(index, part, counts, rarities)
         mass = part.weight * math.sqrt(whole)
         each = mass / whole**2  # the share of the part that a text holds counts squared
         total += mass
-        goal += each * sum([rarity[word] for word in words if word in index.goal]) ** 2
-        for number, held in index.weigh(words, rarity).items():
+        goal += each * known**2
+        for number, held in index.weigh(common).items():
             found[number] = found.get(number, 0.0) + each * held * held
     best, untrusted = _best(index, found)
     evidence = untrusted - goal
@@ -108,35 +109,65 @@ def explain(
     )
 
 
-def _rarities(index: WordIndex, parts: Sequence[_Part], spoken: Spoken) -> dict[str, float]:
-    """Return how rare each word of a call is: 1 where no sentence holds it, near 0 where all do.
+def tool_words(tool: str) -> tuple[str, ...]:
+    """Return the words of a tool's name, each once; of a longer name those of its first 128 characters."""
+    return _tool_words(tool[:TOOL_LENGTH])
 
-    The IDF of this session, as a share. The commonest words are left out where all of them together stand in too many
-    sentences.
+
+# The same few tools are called over and over. 4,096 names are more than any host offers.
+@lru_cache(maxsize=4096)
+def _tool_words(tool: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(words(tool)))
+
+
+def _counts(index: WordIndex, parts: Sequence[_Part], spoken: Spoken) -> Mapping[str, int]:
+    """Return in how many sentences the words of a call stand."""
+    missing = [word for part in parts for word in part.words if word not in spoken.counts]
+    return {**spoken.counts, **index.counts(missing)} if missing else spoken.counts
+
+
+def _rarities(
+    index: WordIndex, part: _Part, counts: Mapping[str, int], rarities: dict[int, float]
+) -> tuple[float, float, list[tuple[str, float]]]:
+    """Return how rare the words of a part are: all, those that the goal holds, and each that a sentence holds.
+
+    The IDF of this session, as a share: 1 where no sentence holds the word, near 0 where all do. `rarities` are those
+    found before, by count.
     """
-    counted = spoken.counts
-    words = [word for part in parts for word in part.words]
-    counts = index.counts([word for word in words if word not in counted])
-    counts.update({word: counted[word] for word in words if word in counted})
-    if sum(counts.values()) > _VISITS:
-        counts = dict(_affordable(counts))
-    known = len(index) + 2
-    most = math.log(known)
-    return {word: math.log(known / (count + 1)) / most for word, count in counts.items()}
+    whole, known = 0.0, 0.0
+    common: list[tuple[str, float]] = []
+    for word in part.words:
+        count = counts[word]
+        rarity = rarities.get(count)
+        if rarity is None:
+            most = len(index) + 2
+            rarity = rarities[count] = math.log(most / (count + 1)) / math.log(most)
+        whole += rarity
+        if word in index.goal:
+            known += rarity
+        if count:
+            common.append((word, rarity))
+    return whole, known, common
 
 
-def _affordable(counts: dict[str, int]) -> Iterator[tuple[str, int]]:
+def _affordable(parts: Iterable[_Part], counts: Mapping[str, int]) -> list[_Part]:
+    """Return the parts without the commonest words, where all of them together stand in too many sentences."""
     room = _VISITS
-    for word, count in sorted(counts.items(), key=itemgetter(1)):
-        room -= count
+    kept: dict[str, bool] = {}
+    for word in sorted(dict.fromkeys([word for part in parts for word in part.words]), key=counts.__getitem__):
+        room -= counts[word]
         if room < 0:
-            return
-        yield word, count
+            break
+        kept[word] = True
+    left = [_Part(tuple([word for word in part.words if word in kept]), part.weight) for part in parts]
+    return [part for part in left if part.words]
 
 
 def _best(index: WordIndex, found: dict[int, float]) -> tuple[Sentence | None, float]:
     best, most = None, 0.0
     for number, mass in found.items():
+        if mass <= most:  # a sentence explains less than its mass
+            continue
         sentence = index.sentence(number)
         explained = mass * sentence.words / (sentence.words + _FIELD)
         if explained > most:
@@ -150,24 +181,28 @@ def fetches(intent: NormalizedIntent) -> bool:
     return intent.effect is Effect.READ or (network and intent.effect is Effect.UNKNOWN)
 
 
-def _ordered(values: Iterable[str]) -> list[str]:
-    """Return the values that are read, each once: names first, then the short ones."""
+def _ordered(values: Iterable[str]) -> dict[str, bool]:
+    """Return the values that are read, each once, and whether they are names: those first, then the short ones."""
     names = {value: _is_name(value) for value in values}
-    return sorted(names, key=lambda value: (not names[value], len(value)))[:_VALUES]
+    if len(names) > 1:
+        order = sorted(names, key=lambda value: (not names[value], len(value)))[:_VALUES]
+        names = {value: names[value] for value in order}
+    return names
 
 
-def _parts(tool: str, values: Sequence[str], spoken: Spoken) -> list[_Part]:
-    """Return the parts of a call: its tool, then its values, each once: names first, then the short ones."""
-    parts, room = [_Part(tuple(dict.fromkeys(name_words(tool))), _TOOL)], _CALL_WORDS
-    for value in _ordered(values):
+def _parts(tool: str, names: Mapping[str, bool], spoken: Spoken) -> list[_Part]:
+    """Return the parts of a call: its tool, then its values in the order given."""
+    parts, room = [_Part(tool_words(tool), _TOOL)], _CALL_WORDS
+    for value, name in names.items():
         known = spoken.words.get(value)
-        words = (words_of(value[:_VALUE]) if known is None else known)[:room]
-        room -= len(words)
-        parts.append(_Part(words, _NAME if _is_name(value) else 1.0))
+        read = (words_of(value[:_VALUE]) if known is None else known)[:room]
+        room -= len(read)
+        parts.append(_Part(read, _NAME if name else 1.0))
     return [part for part in parts if part.words]
 
 
 def _is_name(value: str) -> bool:
     """Whether a value is one unbroken string of letters and other characters, as addresses and account numbers are."""
-    letters = any(map(str.isalpha, value[:_LONGEST_NAME]))
-    return letters and not value.isalpha() and len(value.split(maxsplit=1)) == 1
+    if value.isalpha() or len(value.split(maxsplit=1)) != 1:
+        return False
+    return any(map(str.isalpha, value[:_LONGEST_NAME]))

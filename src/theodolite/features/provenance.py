@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from theodolite.core.intent import ArgumentOrigin, Origin, Role
 from theodolite.features.encodings import decoded
@@ -81,25 +82,36 @@ def _within(index: WordIndex, path: str, value: str) -> Iterator[ArgumentOrigin]
             yield _told(path, Role.TARGET, found, within=True)
 
 
-class _Trace(NamedTuple):
+class _Trace(Struct, frozen=True, gc=False):
     origin: Origin
     seq: int | None = None
     start: int = 0
     end: int = 0
 
 
+_USER, _MODEL = _Trace(Origin.USER), _Trace(Origin.MODEL)
+
+
 def _trace(index: WordIndex, words: Sequence[str], counts: Mapping[str, int] | None = None) -> _Trace | None:
     """Return where all these words stood: with the user, in a record, in one result; None if nowhere."""
     if not words:
         return None
-    if all(word in index.goal for word in words):
-        return _Trace(Origin.USER)
-    if all(word in index.records for word in words):
+    if all(map(index.goal.__contains__, words)):
+        return _USER
+    if index.records and all(map(index.records.__contains__, words)):
         return _Trace(Origin.RECORD, min(index.records[word] for word in words))
     passage = index.first(words, index.counts(words) if counts is None else counts)
     return None if passage is None else _Trace(Origin.TOOL_RESULT, passage.seq, passage.start, passage.end)
 
 
 def _told(path: str, role: Role, found: _Trace | None, *, within: bool = False) -> ArgumentOrigin:
-    origin, seq, start, end = found or _Trace(Origin.MODEL)
-    return ArgumentOrigin(path=path, origin=origin, seq=seq, role=role, start=start, end=end, within=within)
+    found = found or _MODEL
+    return ArgumentOrigin(
+        path=path,
+        origin=found.origin,
+        seq=found.seq,
+        role=role,
+        start=found.start,
+        end=found.end,
+        within=within,
+    )

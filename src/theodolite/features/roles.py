@@ -95,7 +95,7 @@ def links(text: str) -> list[str]:
 
     A bare domain, without `www.` or `https://`, is not seen.
     """
-    if "." not in text:
+    if "://" not in text and "www." not in text.lower():
         return []
     return [found.rstrip(".,:;!?") for found in _LINKS.findall(text)]
 

@@ -25,10 +25,10 @@ from theodolite.core.event import (
     ProbeRequested,
 )
 from theodolite.core.inquiry import Inquiry, Query, Reply
-from theodolite.core.intent import Call
+from theodolite.core.intent import ArgumentOrigin, Call
 from theodolite.core.policy import Action, Decision
 from theodolite.core.reading import Failure, Reading, Signal
-from theodolite.core.redaction import redact
+from theodolite.core.redaction import Scrubber, redact
 from theodolite.core.verifier import Case
 from theodolite.core.window import Window
 from theodolite.features.folds import Folds
@@ -37,6 +37,7 @@ from theodolite.runtime.consult import Consultation, consult
 from theodolite.runtime.fleet import Fleet
 from theodolite.runtime.inquiries import Inquiries, abandoned, failed
 from theodolite.runtime.memory import Memory
+from theodolite.runtime.origins import shown
 from theodolite.runtime.saved import SCHEMA, Saved, SavedInquiry, SavedState, encoded
 
 __all__ = ("Session",)
@@ -69,6 +70,7 @@ class Session:
         self._states: dict[str, Struct] = {d.name: d.begin() for d in fleet.speakers}
         self._inquiries = Inquiries(fleet, session)
         self._told: dict[Channel, int] = {}  # which of the Monitor's announcements came last
+        self._paths: dict[str, str] = {}
         self._closed = False
 
     def __enter__(self) -> Self:
@@ -321,6 +323,25 @@ class Session:
     def restricted(self) -> frozenset[str]:
         """The detectors whose restriction stands."""
         return self._memory.restricted
+
+    @property
+    def origins(self) -> tuple[ArgumentOrigin, ...] | None:
+        """Where each argument of the call that came last came from, redacted, for a report to show.
+
+        None where the last event was no call, its arguments were not shown, or no detector needs to know.
+        """
+        with self._lock:
+            call = self._memory.window.call
+            return None if call is None or call.origins is None else shown(call.origins, self._scrubber, self._paths)
+
+    def quoted(self, text: str) -> str:
+        """Return a text of this session as a report may show it: redacted, and cut to the length of a quotation."""
+        with self._lock:
+            return self._scrubber.quote(text)
+
+    @property
+    def _scrubber(self) -> Scrubber:
+        return Scrubber(self._fleet.redactor, self._memory.secrets, self._memory.window.events)
 
     def coverage(self) -> Coverage:
         """Return what came, and who could not judge."""

@@ -160,11 +160,13 @@ def _of_flow(intent: NormalizedIntent) -> int:
         return sign
     outward = destination is _TO_OUTSIDE or destination is _TO_UNKNOWN
     if outward and (flow is _OUT or flow is _UNCLEAR):
-        # What asks a page for its text sends the question only: axor's detectors call that a flow outward too.
+        # What asks a page for its text sends the question only, which may hold something.
         sign |= _NETWORK | _OUTBOUND if page else _NETWORK | _OUTBOUND | _SENDS
         return sign | _SECRET_SENT if intent.reads_secret_like_data else sign
     if intent.operation is _ASKS and (destination is _TO_OUTSIDE or intent.target_kind is _AT_URL):
-        sign |= _NETWORK | _OUTBOUND | _EXTERNAL
+        sign |= _NETWORK | _EXTERNAL
+        # Where it goes is not seen, and so neither is what it says there. A bare question says nothing.
+        return sign | _OUTBOUND if destination is _TO_UNKNOWN else sign
     return sign
 
 

@@ -21,7 +21,7 @@ from theodolite.core.intent import ArgumentOrigin, Call, Margin, Origin, Role
 from theodolite.core.reading import Cause, Evidence, Fact, Failure, Reading, Status
 from theodolite.core.window import Window
 from theodolite.features.stakes import stakes
-from theodolite.stats.logistic import Logistic
+from theodolite.stats.logistic import Logistic, probability
 
 __all__ = ("Fitted", "HijackDetector", "HijackState", "shipped")
 
@@ -116,8 +116,8 @@ class HijackDetector:
 
     def _reading(self, call: Call, margin: Margin, features: Mapping[str, float], window: Window) -> Reading:
         model = self._fitted.model
-        score = model.score(features)
-        terms = {name: term for name, term in model.terms(features).items() if term}
+        terms = model.terms(features)
+        score = probability(model.bias + sum(terms.values()))
         return Reading(
             detector=self.name,
             version=self.version,
@@ -125,8 +125,12 @@ class HijackDetector:
             score=score,
             evidence=tuple(_evidence(call, margin, window)) if score >= self._fitted.alert else (),
             # What raised the score comes first, in log-odds.
-            facts=tuple([Fact(name, terms[name]) for name in sorted(terms, key=lambda name: -terms[name])]),
+            facts=tuple([Fact(name, term) for name, term in sorted(terms.items(), key=_falling) if term]),
         )
+
+
+def _falling(term: tuple[str, float]) -> float:
+    return -term[1]
 
 
 def _evidence(call: Call, margin: Margin, window: Window) -> Iterator[Evidence]:

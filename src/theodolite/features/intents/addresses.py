@@ -17,36 +17,40 @@ from typing import NamedTuple
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from theodolite.core.intent import DestinationKind, TargetKind
+from theodolite.features.intents.randomness import looks_random
 from theodolite.features.intents.tables import table
 
-__all__ = ("Place", "Url", "mail_domain", "place_of", "url_of")
+__all__ = ("BARE_METADATA", "Place", "Url", "mail_domain", "place_of", "url_of")
 
 # Where clouds answer a machine's questions about itself, credentials among them. Sources, read in 2026: the metadata
-# pages of AWS (EC2, ECS, EKS), Google Cloud, Azure, Alibaba Cloud, Oracle Cloud and Tencent Cloud.
+# pages of AWS (EC2, ECS, EKS), Google Cloud, Azure, Alibaba Cloud, Oracle Cloud, Tencent Cloud, IBM Cloud and Scaleway.
 _METADATA = frozenset(
     {
         "169.254.169.254",
         "169.254.170.2",
         "169.254.170.23",
         "169.254.0.23",
+        "169.254.42.42",
         "100.100.100.200",
         "168.63.129.16",
         "192.0.0.192",
         "fd00:ec2::254",
         "fd00:ec2::23",
         "fd20:ce::254",
+        "fd00:42::42",
     }
 )
-_METADATA_NAMES = frozenset(
+BARE_METADATA = frozenset({"metadata", "instance-data", "rancher-metadata"})
+"""Names of a metadata service that are ordinary words as well: only what is plainly an address is one of them."""
+
+_METADATA_NAMES = BARE_METADATA | frozenset(
     {
-        "metadata",
         "metadata.google.internal",
         "metadata.goog",
         "metadata.azure.internal",
         "metadata.tencentyun.com",
-        "instance-data",
         "instance-data.ec2.internal",
-        "rancher-metadata",
+        "api.metadata.cloud.ibm.com",
     }
 )
 # Names that never leave the network: RFC 6761 and 6762, RFC 8375, ICANN's resolution of July 2024 on .internal, and
@@ -105,11 +109,16 @@ _UNKNOWN = Place(TargetKind.UNKNOWN, DestinationKind.UNKNOWN)
 
 
 class Url(NamedTuple):
-    """A URL taken apart: `path` where it names a file of this machine, else a place."""
+    """A URL taken apart: `path` where it names a file of this machine, else a place.
+
+    `carries`: asking for it tells its server something, by a query, by a name and password, or by a piece that looks
+    random.
+    """
 
     place: Place | None
     path: str
     query: str
+    carries: bool = False
 
 
 def url_of(text: str, *, scheme: str = "http") -> Url | None:
@@ -130,7 +139,13 @@ def url_of(text: str, *, scheme: str = "http") -> Url | None:
         parts = urlsplit(text)
         if parts.scheme in {"unix", "npipe", "file", "http+unix"} and not (parts.scheme == "file" and parts.hostname):
             return Url(None, unquote(parts.path or parts.netloc), parts.query)
-        return Url(_place(parts), parts.path, parts.query) if parts.hostname else None
+        if not parts.hostname:
+            return None
+        place = _place(parts)
+        told = bool(parts.query) or "@" in parts.netloc
+        # A fragment stays with who asks (RFC 3986, section 3.5), unless a tool hands the URL on: it is read as a path.
+        carries = told or looks_random(f"{place.name}/{parts.path}/{parts.fragment}")
+        return Url(place, parts.path, parts.query, carries)
     except ValueError:  # brackets that hold no address, a port that is no number
         return None
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 
 from theodolite.core.intent import DataFlow, Operation, TargetKind
+from theodolite.features.intents.addresses import place_of
 from theodolite.features.intents.places import Places
 
 __all__ = ("read_code",)
@@ -18,6 +19,11 @@ _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*\Z", re.IGNORECASE)
 _SCHEME_LENGTH = 16
 _REST = re.compile(r"://[^\s\"'<>`|;)]{1,256}")
 _QUOTED_PATH = re.compile(r"[\"'`]((?:~|\.{1,2}|\$HOME|[A-Za-z]:)?[/\\][^\"'`\n]{1,256}|\.env[.\w]*)[\"'`]")
+# Addresses and names of metadata services where a host stands by itself, as in HTTPConnection("169.254.169.254").
+_QUOTED_HOST = re.compile(
+    r"[\"'`]\[?([0-9a-fx][0-9a-fx.:]{6,44}|(?:api\.)?metadata\.[a-z.]{4,24}|instance-data\.ec2\.internal)\]?(?::\d{1,5})?[\"'`]",
+    re.IGNORECASE,
+)
 _CODE = 65_536
 # How a program in a scripting language names the environment, other programs and what it sends. Words of the standard
 # libraries of Python, JavaScript, Ruby and Perl.
@@ -42,6 +48,10 @@ def read_code(code: str, places: Places) -> None:
         places.url(url, sends=sending)
     for found in _QUOTED_PATH.findall(code):
         places.file(found, writes=False)
+    for host in _QUOTED_HOST.findall(code):
+        place = place_of(host.rpartition(":")[0] if host.count(":") == 1 else host)
+        if place.target is TargetKind.CLOUD_METADATA:  # other numbers with dots may be versions
+            places.place(place, sends=False)
     if any(word in code for word in _ENVIRONMENT_WORDS) and _ENVIRONMENT.search(code):
         places.secret()
 

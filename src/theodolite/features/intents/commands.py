@@ -13,21 +13,14 @@ from typing import NamedTuple
 from theodolite.core.intent import DataFlow, DestinationKind, Operation, TargetKind
 from theodolite.features.intents.addresses import mail_domain
 from theodolite.features.intents.code import read_code
-from theodolite.features.intents.options import SAVES, VALUED, after, pairs, uploads
+from theodolite.features.intents.options import CARRIES, SAVES, VALUED, after, contained, inputs, pairs, remote, uploads
 from theodolite.features.intents.paths import looks_like_path, path_of
 from theodolite.features.intents.places import Places
-from theodolite.features.intents.programs import (
-    FREE_OPTIONS,
-    INSTALLS,
-    TESTS,
-    UPLOADS,
-    WRAPPERS,
-    Program,
-    kind_of,
-    program_name,
-)
+from theodolite.features.intents.programs import INSTALLS, TESTS, UPLOADS, Program, kind_of, program_name
+from theodolite.features.intents.randomness import looks_random
 from theodolite.features.intents.shell import Stage, pipelines
 from theodolite.features.intents.tables import table
+from theodolite.features.intents.wrappers import unwrapped
 
 __all__ = ("Output", "read_command")
 
@@ -40,6 +33,12 @@ _GIT_IN = frozenset({"clone", "fetch", "pull", "ls-remote", "submodule"})
 _GIT_WRITES = table("add commit checkout switch restore reset merge rebase apply stash rm mv tag branch init")
 _SENDERS = frozenset({"mail", "mailx", "sendmail", "mutt", "nc", "ncat", "netcat", "socat", "telnet"})
 # Lookups of names carry what is asked for to whoever answers for the domain.
+_SOCKETS = frozenset({"socat", "nc", "ncat", "netcat"})
+_EXECUTES = frozenset({"-exec", "-execdir", "-ok", "-okdir", "-x"})
+_CURL_HOSTS = frozenset({"-x", "--proxy", "--preproxy", "--resolve", "--connect-to"})
+_NETWORK_DEVICE = re.compile(r"/dev/(?:tcp|udp)/([^/]+)")
+# Variables that say where another program goes: Docker's and Podman's manuals, curl's.
+_HOST_VARIABLES = frozenset({"docker_host", "container_host", "http_proxy", "https_proxy", "all_proxy"})
 _LOOKUPS = frozenset({"dig", "nslookup", "host", "ping"})
 
 
@@ -55,14 +54,19 @@ def read_command(command: str, places: Places, depth: int = 0) -> Output:
     """Note what a command does; return what comes out of it. Linear in its length."""
     outside = local = False
     if depth >= _DEPTH:
-        places.reach.does(Operation.UNKNOWN)
-        return Output(outside=True, local=True)
+        return _too_deep(places)
     for line in pipelines(command):
         out = Output()
         for place, stage in enumerate(line):
             out = _Run(stage, out, places, depth, piped=place > 0).output()
         outside, local = outside or out.outside, local or out.local
     return Output(outside, local)
+
+
+def _too_deep(places: Places) -> Output:
+    """Note that something is run which was not read: anything may come out of it."""
+    places.reach.does(Operation.UNKNOWN)
+    return Output(outside=True, local=True)
 
 
 class _Run:
@@ -82,7 +86,7 @@ class _Run:
         )
 
     def output(self) -> Output:
-        words = _unwrapped(self.stage.words)
+        words = unwrapped(self.stage.words, self.fed.typed)
         out = Output()
         if words:
             name = program_name(words[0])
@@ -92,10 +96,17 @@ class _Run:
             out = _READERS.get(kind, _Run.unknown)(self, name, words[1:])
         for sign, target in self.stage.redirects:
             self._redirected(sign, target)
+        for word in (*self.stage.assigned, *self.stage.words):
+            if "://" in word and word.partition("=")[0].lower() in _HOST_VARIABLES:
+                self.places.url(word.partition("=")[2], sends=False)
         return out
 
     def _redirected(self, sign: str, target: str) -> None:
-        if ">" not in sign:
+        device = _NETWORK_DEVICE.match(target)
+        if device is not None:  # Bash opens a connection
+            self.places.reach.does(Operation.NETWORK_REQUEST)
+            self.places.host(device[1], sends=">" in sign)
+        elif ">" not in sign:
             self.places.file(target, writes=False)
         elif not (target.isdecimal() or target in {"-", "/dev/null"}):
             self.places.file(target, writes=True)
@@ -105,31 +116,46 @@ class _Run:
     def unknown(self, name: str, args: Sequence[str]) -> Output:
         """Read the arguments of a program that is in no table; it may itself be a file that was written or fetched."""
         self.places.runs(path_of(name).name)
-        self._named(args, writes=False)
+        self._named(args)
         return Output(self.fed.outside, local=True)
 
     def quiet(self, name: str, args: Sequence[str]) -> Output:
         del name
-        self._named(args, writes=False)
+        self._named(args, names=True)
         return Output()
 
     def echo(self, name: str, args: Sequence[str]) -> Output:
         del name
         return Output(self.fed.outside, self.fed.local, " ".join(args))
 
-    def reads(self, name: str, args: Sequence[str]) -> Output:
+    def lists(self, name: str, args: Sequence[str]) -> Output:
+        """Show what files there are: what comes out are their names."""
         del name
         self.places.reach.does(Operation.FILE_READ)
-        self._files(args, writes=False)
+        return self._listed(args)
+
+    def _listed(self, args: Sequence[str]) -> Output:
+        names = [arg for arg in args if not arg.startswith("-")]
+        for name in names:
+            self.places.names(name)
+        return Output(self.fed.outside, local=True, typed=" ".join(names))
+
+    def reads(self, name: str, args: Sequence[str]) -> Output:
+        self.places.reach.does(Operation.FILE_READ)
+        self._files(inputs(name, args), writes=False)
         return Output(self.fed.outside, local=not self.piped or self.fed.local, typed=self.fed.typed)
 
     def finds(self, name: str, args: Sequence[str]) -> Output:
         self.places.reach.does(Operation.SEARCH)
-        self._files(args, writes=False)
-        nested = next((place for place, word in enumerate(args) if word in {"-exec", "-execdir", "-ok", "-x"}), None)
-        if name in {"find", "fd"} and nested is not None:
-            self._nested([word for word in args[nested + 1 :] if word not in {"{}", ";", "+", "\\;"}])
-        return Output(self.fed.outside, local=True)
+        if name not in {"find", "fd"}:
+            self._files(inputs(name, args), writes=False)
+            return Output(self.fed.outside, local=True)
+        nested = next((place for place, word in enumerate(args) if word in _EXECUTES), len(args))
+        out = self._listed(args[:nested])
+        inner = [word for word in args[nested + 1 :] if word not in {"{}", ";", "+", "\\;"}]
+        if inner:
+            self._nested([*inner, *out.typed.split()])
+        return out
 
     def writes(self, name: str, args: Sequence[str]) -> Output:
         reach = self.places.reach
@@ -140,7 +166,7 @@ class _Run:
         if name in {"crontab", "at", "systemctl", "launchctl", "schtasks", "reg", "sysctl", "visudo", "useradd"}:
             reach.touches(TargetKind.SYSTEM_PATH)
             reach.outside = True
-        self._files(args, writes=True)
+        self._files(inputs(name, args), writes=True)
         return Output(self.fed.outside, self.fed.local, self.fed.typed if name == "tee" else "")
 
     def copies(self, name: str, args: Sequence[str]) -> Output:
@@ -163,14 +189,25 @@ class _Run:
             if option in SAVES and not (name == "curl" and option == "-O"):
                 self.places.file(value, writes=True)
                 reach.downloads.append(path_of(value).name)
-            elif option in {"--unix-socket", "--abstract-unix-socket"}:
-                self.places.file(value, writes=False)
             elif option.startswith(UPLOADS):
                 self._sent(value)
-            elif option not in VALUED:
+            elif option in _CURL_HOSTS or option.endswith("-unix-socket") or option in VALUED:
+                self._asked_by(option, value)
+            else:
                 self.places.url(value, sends=sends)
                 reach.downloads.append(path_of(value.partition("?")[0]).name)
         return Output(outside=True)
+
+    def _asked_by(self, option: str, value: str) -> None:
+        """Read the options of curl and wget that say by what way, and with what, something is asked for."""
+        if option.endswith("-unix-socket"):
+            self.places.file(value, writes=False)
+        elif option in _CURL_HOSTS:
+            # HOST:PORT:ADDRESS, or HOST1:PORT1:HOST2:PORT2; a proxy is a URL.
+            target = ":".join(value.split(":")[2:]) if option in {"--resolve", "--connect-to"} else value
+            self.places.url(target, sends=False)
+        elif option in CARRIES and ("$" in value or option in {"-u", "--user"} or looks_random(value)):
+            self.places.carried()
 
     def _sent(self, value: str) -> None:
         name, at, path = value.partition("@")
@@ -187,25 +224,49 @@ class _Run:
             or (name in _SENDERS and bool(self.stage.redirects))
             or (name in _LOOKUPS and bool(self.stage.inner))
         )
-        hosts = [arg for arg in args if not arg.startswith("-") and not arg.isdecimal()]
-        for host in hosts[: 1 if name in {"ssh", "telnet", "nc", "ncat", "netcat"} else 4]:
-            self.places.host(host.rpartition("@")[2] if name != "mail" else mail_domain(host), sends=sends)
         if name == "ssh":
-            return Output(outside=True)
+            return self._at(*remote(args), sends=sends)
+        if name in _SOCKETS:
+            self._connects(args, sends=sends)
+        hosts = [arg for arg in args if not (arg.startswith("-") or arg.isdecimal() or looks_like_path(arg))]
+        for host in hosts[: 1 if name in {"telnet", "nc", "ncat", "netcat"} else 4]:
+            known = mail_domain(host) if name == "mail" else host.rpartition("@")[2]
+            self.places.host(known, sends=sends, carries=name not in _LOOKUPS)
         return Output(outside=name not in _LOOKUPS)
+
+    def _at(self, host: str, words: Sequence[str], *, sends: bool) -> Output:
+        self.places.host(host.rpartition("@")[2], sends=sends, carries=True)
+        if words:
+            read_command(" ".join(words), self.places, self.depth + 1)
+        return Output(outside=True)
+
+    def _connects(self, args: Sequence[str], *, sends: bool) -> None:
+        """Read the addresses of socat, and the sockets and programs that it and netcat are given."""
+        program = after(args, "-e", "-c", "--exec", "--sh-exec")
+        if program is not None:
+            read_command(program, self.places, self.depth + 1)
+        for arg in args:
+            kind, _, rest = arg.partition(":")
+            value = re.split(r"[,!]", rest, maxsplit=1)[0]
+            if looks_like_path(arg) or kind.lower().startswith(("unix", "open", "file", "gopen")):
+                self.places.file(value or arg, writes=False)
+            elif kind.lower() in {"exec", "system", "shell"}:
+                read_command(value, self.places, self.depth + 1)
+            elif value and not value.isdecimal():
+                self.places.host(value.partition(":")[0], sends=sends, carries=True)
 
     def transfers(self, name: str, args: Sequence[str]) -> Output:
         """Copy to or from elsewhere: the last argument is where to."""
         reach = self.places.reach
         names = [arg for arg in args if not arg.startswith("-")]
-        remote = [_remote(arg) for arg in names]
+        hosts = [_remote(arg) for arg in names]
         if (
             name in {"gcloud", "gh", "aws", "op"}
             and not _VAULT_READS.isdisjoint(names)
             and {"token", "auth", "configure"} & set(names)
         ):
             self.places.secret()
-        if all(host is None for host in remote):
+        if all(host is None for host in hosts):
             if name in {"scp", "rsync"}:
                 return self.copies(name, args)
             reach.does(Operation.NETWORK_REQUEST)
@@ -213,8 +274,8 @@ class _Run:
             self._files(args, writes=False)
             return Output(local=True)
         reach.does(Operation.NETWORK_REQUEST)
-        out = remote[-1] is not None
-        for arg, host in zip(names, remote, strict=True):
+        out = hosts[-1] is not None
+        for arg, host in zip(names, hosts, strict=True):
             if host is None:
                 self.places.file(arg, writes=not out and arg is names[-1])
             elif host:
@@ -224,9 +285,10 @@ class _Run:
         return Output(outside=not out)
 
     def shell(self, name: str, args: Sequence[str]) -> Output:
-        del name
         if self.fed.outside:
             self.places.shell_from_outside()
+        if name == "eval":
+            return read_command(" ".join(args), self.places, self.depth + 1)
         script = after(args, "-c", "-Command", "/c", "-lc", "-ic", "-xc")
         if script is not None:
             return read_command(script, self.places, self.depth + 1)
@@ -239,7 +301,7 @@ class _Run:
         if files and looks_like_path(files[0]) | ("." in files[0]) | ("/" in files[0]):
             self.places.file(files[0], writes=False)
             self.places.runs(path_of(files[0]).name)
-        elif files:  # eval, source, busybox: what follows is a command
+        elif files:  # busybox, and names of scripts: what follows is a command
             self._nested(files)
         return Output(local=True)
 
@@ -247,15 +309,8 @@ class _Run:
         if self.fed.outside:
             self.places.shell_from_outside()
         code = after(args, "-c", "-e", "--eval", "-r", "-p", "-ne", "-pe")
-        module = after(args, "-m")
-        if module is not None:
-            return _Run(
-                self.stage._replace(words=(module, *args[args.index(module) + 1 :])),
-                self.fed,
-                self.places,
-                self.depth,
-                piped=self.piped,
-            ).output()
+        if code is None and "-m" in args[:-1]:
+            return self._nested(args[args.index("-m") + 1 :])
         if code is not None or self.piped or self.stage.text or "-" in args:
             read_code("\n".join(filter(None, (code, self.fed.typed, self.stage.text))), self.places)
             return Output(local=True)
@@ -263,7 +318,7 @@ class _Run:
         if files:
             self.places.file(files[0], writes=False)
             self.places.runs(path_of(files[0]).name)
-            self._named(files[1:], writes=False)
+            self._named(files[1:])
         del name
         return Output(local=True)
 
@@ -278,7 +333,7 @@ class _Run:
         if not TESTS.isdisjoint(names[:2]):
             return self.tests(name, args)
         if INSTALLS.isdisjoint(names[:2]) and name not in {"npx", "pipx"}:
-            self._named(args, writes=False)
+            self._named(args)
             return Output(local=True)
         reach = self.places.reach
         reach.does(Operation.PACKAGE_INSTALL)
@@ -297,7 +352,7 @@ class _Run:
     def builds(self, name: str, args: Sequence[str]) -> Output:
         if not TESTS.isdisjoint(args):
             return self.tests(name, args)
-        self._named(args, writes=False)
+        self._named(args)
         self.places.reach.touches(TargetKind.WORKDIR)
         return Output(local=True)
 
@@ -305,7 +360,9 @@ class _Run:
         """Show the environment: whole, or a variable whose name says that it holds a secret."""
         if name in {"set", "export", "declare"} and any(not arg.startswith("-") for arg in args):
             return Output()
-        if not args or any(_SECRET_VARIABLE.search(arg) for arg in args):
+        if name == "export" and not args:
+            return Output()
+        if all(arg.startswith("-") for arg in args) or any(_SECRET_VARIABLE.search(arg) for arg in args):
             self.places.secret()
         return Output(local=True)
 
@@ -347,8 +404,9 @@ class _Run:
         if "push" in args:
             self.places.reach.does(Operation.NETWORK_REQUEST)
             self.places.reach.sends(DestinationKind.UNKNOWN, DataFlow.LOCAL_TO_EXTERNAL)
-        if "exec" in args:
-            self._named(args, writes=False)
+        inner = contained(args)
+        if inner:
+            self._nested(inner)
         return Output(local=True)
 
     def vault(self, name: str, args: Sequence[str]) -> Output:
@@ -357,10 +415,11 @@ class _Run:
             self.places.secret()
         return Output(local=True)
 
-    def _nested(self, words: Sequence[str]) -> None:
-        if words and self.depth < _DEPTH:
-            inner = Stage(tuple(words), (), ())
-            _Run(inner, self.fed, self.places, self.depth + 1, piped=self.piped).output()
+    def _nested(self, words: Sequence[str]) -> Output:
+        if self.depth + 1 >= _DEPTH:
+            return _too_deep(self.places)
+        inner = Stage(tuple(words), (), ())
+        return _Run(inner, self.fed, self.places, self.depth + 1, piped=self.piped).output()
 
     def _files(self, args: Iterable[str], *, writes: bool) -> None:
         for arg in args:
@@ -370,20 +429,24 @@ class _Run:
             elif value and (not value.startswith("-") or value is not arg):
                 self.places.file(value, writes=writes)
 
-    def _named(self, args: Iterable[str], *, writes: bool) -> None:
-        """Read those arguments that are addresses or paths by their form."""
+    def _named(self, args: Iterable[str], *, names: bool = False) -> None:
+        """Read those arguments that are addresses or paths by their form; with `names`, of paths no more than that."""
         for arg in args:
             value = arg.rpartition("=")[2] if "=" in arg and "://" not in arg.partition("=")[0] else arg
             if "://" in value:
                 self.places.reach.does(Operation.NETWORK_REQUEST)
                 self.places.url(value, sends=False)
             elif looks_like_path(value) or value.startswith(".env"):
-                self.places.file(value, writes=writes)
+                if names:
+                    self.places.names(value)
+                else:
+                    self.places.file(value, writes=False)
 
 
 _SECRET_VARIABLE = re.compile(r"SECRET|PASSW|TOKEN|API_?KEY|PRIVATE_KEY|CREDENTIAL", re.IGNORECASE)
 _READERS: Mapping[Program, Callable[[_Run, str, Sequence[str]], Output]] = {
     Program.READS: _Run.reads,
+    Program.LISTS: _Run.lists,
     Program.FINDS: _Run.finds,
     Program.WRITES: _Run.writes,
     Program.COPIES: _Run.copies,
@@ -404,26 +467,7 @@ _READERS: Mapping[Program, Callable[[_Run, str, Sequence[str]], Output]] = {
 }
 
 
-def _unwrapped(words: Sequence[str]) -> Sequence[str]:
-    """Return the words of the program that is run in the end."""
-    for _ in range(8):  # wrappers around wrappers; nobody stacks more
-        if not words or program_name(words[0]) not in WRAPPERS:
-            return words
-        wrapper, rest = program_name(words[0]), list(words[1:])
-        while rest and (
-            rest[0].startswith("-") or _ASSIGNED.match(rest[0]) or rest[0].replace(".", "").rstrip("smhd").isdecimal()
-        ):
-            option = rest.pop(0)
-            if option in FREE_OPTIONS and rest and not rest[0].startswith("-") and wrapper != "env":
-                rest.pop(0)
-        if not rest:
-            return words if wrapper == "env" else ()
-        words = rest
-    return words
-
-
-_ASSIGNED = re.compile(r"[A-Za-z_]\w*=")
-_REMOTE = re.compile(r"(?:[\w.-]+@)?([\w.-]+|\[[0-9a-f:]+\]):(?![/\\]{2})(?=.)")
+_REMOTE = re.compile(r"(?:[\w.-]+@)?([\w.-]+|\[[0-9a-f:]+\]):(?![/\\]{2})")
 _BUCKET = re.compile(r"(?:s3|gs|az|azure|r2|oss|b2)://")
 
 

@@ -116,13 +116,17 @@ class IntentFold(Struct, kw_only=True):
             reach.sends(rule.destination or DestinationKind.NONE, rule.flow or DataFlow.NONE)
         if rule.secret:
             reach.secret = True
+        operation, target = rule.operation or reach.operation, reach.target
+        secret = reach.secret or (rule.target is TargetKind.SECRET and operation is not Operation.FILE_WRITE)
+        if target is TargetKind.SECRET and not secret and operation is not Operation.FILE_WRITE:
+            target = TargetKind.WORKDIR  # a secret was only written, and something else was done besides
         return NormalizedIntent(
             tool=call.tool,
-            operation=rule.operation or reach.operation,
-            target_kind=reach.target,
+            operation=operation,
+            target_kind=target,
             destination_kind=reach.destination,
             provenance=rule.provenance or reach.provenance(after_external=self.after_external_read),
-            reads_secret_like_data=reach.secret or reach.target is TargetKind.SECRET,
+            reads_secret_like_data=secret,
             writes_outside_workdir=reach.outside,
             executes_generated_code=reach.executes,
             after_external_read=self.after_external_read,

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from enum import Enum
 from functools import lru_cache
-from itertools import pairwise
 from typing import NamedTuple
 
 from theodolite.core.intent import Effect, Operation, Permission
@@ -33,7 +32,11 @@ class Form(Enum):
 
 
 class Named(NamedTuple):
-    """What a name alone says. `local`: what it returns was written on this machine, unless the arguments say other."""
+    """What a name alone says.
+
+    `local`: what it returns was written on this machine, unless the arguments say other. `lists`: it shows the names of
+    files, or what is known of them, and not what they hold.
+    """
 
     permission: Permission
     effect: Effect
@@ -41,6 +44,7 @@ class Named(NamedTuple):
     form: Form
     secret: bool
     local: bool
+    lists: bool
 
 
 _NETWORK = table(
@@ -70,11 +74,17 @@ _SEARCH = table("search find grep rg glob lookup query")
 _FILES = table(
     "file files document documents folder folders directory directories dir notebook path paths repo workspace"
 )
+_LISTS = table("ls list glob stat tree exists info")
 _CHANGES = table("write edit patch append replace")
 _SEND = table("send reply forward share post publish invite upload notify")
 _TEST = frozenset({"test", "tests", "pytest", "unittest"})
 _SECRET = table("secret secrets password passwords credential credentials apikey passphrase")
 _SECRET_PAIRS = frozenset({("api", "key"), ("api", "keys"), ("private", "key"), ("access", "key"), ("secret", "key")})
+# A secret's own words end with it: "get_secret_value" gives one, "get_password_policy" does not.
+_BEHIND = _VERBS | {"value", "values", "data"}
+_PREPOSITIONS = frozenset({"for", "from", "by", "of", "in", "to", "with", "at", "on"})
+# Who does this with a secret does not show it.
+_HIDES = table("search grep rg glob query reset check validate verify count rotate change update generate set forgot")
 _SHELLS = table("shell bash sh zsh powershell terminal command commands cmd console")
 _CODE = table("code python ipython repl interpreter jupyter notebook javascript js node ruby perl cell")
 
@@ -134,14 +144,28 @@ def _named(name: str) -> Named:
         permission, effect = Permission.EXECUTE, Effect.WRITE
     if operation is Operation.FILE_WRITE and permission is Permission.READ:
         permission = Permission.WRITE
-    secret = not (found.isdisjoint(_SECRET) and _SECRET_PAIRS.isdisjoint(pairwise(spoken)))
     local = permission is not Permission.NETWORK and (
         form in {Form.SHELL, Form.CODE, Form.EDITOR}
         or operation in {Operation.FILE_READ, Operation.FILE_WRITE, Operation.TEST}
         or (operation is Operation.SEARCH and last in _HOSTS)
     )
     reads = permission is Permission.READ or effect is Effect.READ
-    return Named(permission, effect, operation, form, secret=secret and reads, local=local)
+    lists = form is Form.OTHER and _lists(words(last))
+    return Named(permission, effect, operation, form, secret=reads and _secret(spoken), local=local, lists=lists)
+
+
+def _secret(spoken: tuple[str, ...]) -> bool:
+    """Whether a name that reads ends in the words of a secret, apart from what says where it is or what it is of."""
+    if not _HIDES.isdisjoint(spoken):
+        return False
+    end = next((place for place, word in enumerate(spoken) if place and word in _PREPOSITIONS), len(spoken))
+    while end > 1 and (spoken[end - 1] in _BEHIND or len(spoken[end - 1]) == 1 or spoken[end - 1].isdecimal()):
+        end -= 1
+    return not _SECRET.isdisjoint(spoken[end - 1 : end]) or spoken[max(0, end - 2) : end] in _SECRET_PAIRS
+
+
+def _lists(spoken: tuple[str, ...]) -> bool:
+    return bool(spoken) and (spoken[0] in _LISTS or spoken[-1] in _LISTS)
 
 
 def _last_part(name: str) -> str:

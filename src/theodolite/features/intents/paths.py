@@ -22,7 +22,7 @@ _LONGEST = 4096
 
 _SOCKETS = frozenset(
     {"docker.sock", "podman.sock", "containerd.sock", "crio.sock", "cri-dockerd.sock", "dockershim.sock"}
-    | {"docker_engine", "buildkitd.sock"}
+    | {"docker.raw.sock", "docker_engine", "buildkitd.sock"}
 )
 # Files that hold credentials by the documentation of the tools that own them.
 _SECRET_NAMES = table(
@@ -34,7 +34,10 @@ _SECRET_NAMES = table(
     key4.db kubeconfig master.key terraform.tfstate terraform.tfstate.backup wallet.dat shadow gshadow
     id_rsa id_dsa id_ecdsa id_ed25519 id_ecdsa_sk id_ed25519_sk
     """
-) | {"login data", "web data", "cookies.sqlite", "cookies"}
+) | {"cookies.sqlite"}
+# What Chromium calls its files, and the folders of a profile that hold them (its docs/user_data_dir.md); Opera's too.
+_BROWSER_NAMES = frozenset({"login data", "web data", "cookies"})
+_PROFILES = frozenset({"default", "opera stable"})
 _SECRET_ENDINGS = (".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk", ".ovpn", ".agekey", ".asc.key")
 # Below such a folder everything is a secret but what stands in _PUBLIC.
 _SECRET_FOLDERS = frozenset({".ssh", ".gnupg", ".aws", ".azure", ".kube", ".password-store", ".docker", ".age"})
@@ -147,12 +150,14 @@ def _is_secret(parts: list[str], name: str) -> bool:
     if name in _SECRET_NAMES:
         return True
     if name.startswith(".env."):
-        return name[5:] not in _ENV_SAMPLES
+        return name[5:] not in _ENV_SAMPLES and name.rpartition(".")[2] not in _ENV_SAMPLES
     if name.endswith(_SECRET_ENDINGS):
         # Certificates of authorities are public, and stand in well-known places.
         return "certs" not in parts and name not in _CERTIFICATES
     if name.endswith(".json") and name.startswith(_ACCOUNTS):
         return True
+    if name in _BROWSER_NAMES:
+        return any(part in _PROFILES or part.startswith("profile ") for part in parts)
     return _in_secret_place(parts, name)
 
 

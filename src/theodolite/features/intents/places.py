@@ -8,6 +8,7 @@ from theodolite.core.intent import DataFlow, DestinationKind, Operation, TargetK
 from theodolite.features.intents.addresses import Place, place_of, url_of
 from theodolite.features.intents.domains import registrable
 from theodolite.features.intents.paths import path_of
+from theodolite.features.intents.randomness import looks_random
 from theodolite.features.intents.reach import Reach
 
 __all__ = ("Places",)
@@ -17,6 +18,8 @@ __all__ = ("Places",)
 _CARRIES = 256
 # What the shell puts in where it stands: what comes out of a command, or a variable.
 _SUBSTITUTED = frozenset("$`")
+
+_STRANGERS = frozenset({DestinationKind.EXTERNAL_DOMAIN, DestinationKind.UNKNOWN})
 
 
 class Places:
@@ -45,20 +48,24 @@ class Places:
         if url.place is None:
             self.file(url.path, writes=False)
             return True
-        carries = len(url.query) > _CARRIES or not _SUBSTITUTED.isdisjoint(url.query)
-        self.place(url.place, sends=sends or carries)
+        sends = sends or len(url.query) > _CARRIES or not _SUBSTITUTED.isdisjoint(url.query)
+        self.place(url.place, sends=sends, carries=url.carries or not _SUBSTITUTED.isdisjoint(url.path))
         return True
 
-    def host(self, host: str, *, sends: bool) -> None:
-        """Note a host by its name or address."""
-        self.place(place_of(host), sends=sends)
+    def host(self, host: str, *, sends: bool, carries: bool = False) -> None:
+        """Note a host by its name or address; `carries`: what is said to it cannot be seen."""
+        self.place(place_of(host), sends=sends, carries=carries or looks_random(host))
 
     def elsewhere(self, *, sends: bool) -> None:
         """Note a place outside whose owner cannot be told, such as a bucket."""
         self.place(Place(TargetKind.EXTERNAL_URL, DestinationKind.EXTERNAL_DOMAIN), sends=sends)
 
-    def place(self, place: Place, *, sends: bool) -> None:
-        """Note what an address turned out to be."""
+    def place(self, place: Place, *, sends: bool, carries: bool = False) -> None:
+        """Note what an address turned out to be.
+
+        `sends`: something goes there. `carries`: something may, in the question itself, which is a flow that nobody
+        knows.
+        """
         reach = self.reach
         destination = place.destination
         if destination is DestinationKind.EXTERNAL_DOMAIN:
@@ -75,7 +82,21 @@ class Places:
         }
         flow = DataFlow.LOCAL_TO_EXTERNAL if leaves else DataFlow.LOCAL_TO_LOCAL
         reach.touches(place.target)
-        reach.sends(destination, flow if sends else DataFlow.NONE)
+        asked = carries and not place.official and destination in _STRANGERS
+        unclear = DataFlow.UNKNOWN if asked else DataFlow.NONE
+        reach.sends(destination, flow if sends else unclear)
+
+    def carried(self) -> None:
+        """Note that a question to somebody takes something along that cannot be seen, such as a header."""
+        self.reach.flows(DataFlow.UNKNOWN)
+
+    def names(self, path: str) -> None:
+        """Note a file whose name is looked at and whose content is not: a name holds no secret and opens no socket."""
+        known = path_of(path)
+        target = known.target
+        if target is TargetKind.SECRET or target is TargetKind.DOCKER_SOCKET:
+            target = TargetKind.SYSTEM_PATH if known.outside else TargetKind.WORKDIR
+        self.reach.touches(target)
 
     def file(self, path: str, *, writes: bool) -> None:
         """Note a file that is read or written."""

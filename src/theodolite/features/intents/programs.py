@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from functools import lru_cache
 
 from theodolite.features.intents.tables import table
 
@@ -13,6 +14,7 @@ class Program(Enum):
     """What kind of program it is."""
 
     READS = "reads"
+    LISTS = "lists"
     FINDS = "finds"
     WRITES = "writes"
     COPIES = "copies"
@@ -36,10 +38,11 @@ class Program(Enum):
 _KINDS: dict[str, Program] = {
     name: kind
     for kind, names in {
-        Program.READS: """cat less more head tail bat nl tac od xxd hexdump strings wc stat file ls tree du df md5sum
+        Program.READS: """cat less more head tail bat nl tac od xxd hexdump strings md5sum
             sha1sum sha256sum cut sort uniq awk gawk jq yq diff cmp base64 base32 gzip gunzip zcat tar zip column paste
-            tr rev fold iconv readlink realpath openssl gpg age lsof getent""",
-        Program.FINDS: "grep egrep fgrep rg ag ack find fd locate whereis which ugrep",
+            tr rev fold iconv openssl gpg age getent""",
+        Program.LISTS: "ls tree stat file wc du df readlink realpath lsof locate whereis which",
+        Program.FINDS: "grep egrep fgrep rg ag ack find fd ugrep",
         Program.WRITES: """mv rm mkdir rmdir touch tee dd ln chmod chown chgrp truncate install patch unzip shred
             sed crontab mkfs mount umount systemctl service launchctl useradd usermod passwd visudo iptables ufw
             sysctl schtasks reg at""",
@@ -68,7 +71,7 @@ _KINDS: dict[str, Program] = {
 WRAPPERS = table(
     """
     sudo doas env nohup time timeout nice ionice stdbuf xargs watch exec command builtin setsid strace unbuffer
-    caffeinate chroot runuser su parallel flock chrt taskset
+    caffeinate chroot runuser su script parallel flock chrt taskset
     """
 )
 """Programs that run another one, which their first word that is no option names."""
@@ -98,6 +101,8 @@ UPLOADS = (
 """Options by which curl and wget send something, or begin with."""
 
 
+# A session runs the same few programs again and again.
+@lru_cache(maxsize=1024)
 def program_name(word: str) -> str:
     """Return the name of a program without its folder, version or ending.
 

@@ -55,12 +55,14 @@ class Stage(NamedTuple):
     """One program of a pipeline: its words without quotes, its redirects, and what is substituted in it.
 
     `inner` are commands whose output is put into this one. `text` is what a here-document or here-string feeds it.
+    `assigned` are the variables that are set before it, each `name=value`.
     """
 
     words: tuple[str, ...]
     redirects: tuple[tuple[str, str], ...]
     inner: tuple[str, ...]
     text: str = ""
+    assigned: tuple[str, ...] = ()
 
 
 def pipelines(command: str) -> Iterator[tuple[Stage, ...]]:
@@ -102,12 +104,13 @@ def pipelines(command: str) -> Iterator[tuple[Stage, ...]]:
 class _Open:
     """A stage that is being read."""
 
-    __slots__ = ("inner", "pending", "redirects", "text", "words")
+    __slots__ = ("assigned", "inner", "pending", "redirects", "text", "words")
 
     def __init__(self) -> None:
         self.words: list[str] = []
         self.redirects: list[tuple[str, str]] = []
         self.inner: list[str] = []
+        self.assigned: list[str] = []
         self.text = ""
         self.pending = ""
 
@@ -121,7 +124,9 @@ class _Open:
         word = unquoted(raw)
         if self.pending:
             self._redirected(word, bodies)
-        elif self.words or not (word in _RESERVED or _ASSIGNED.match(raw)):
+        elif not self.words and _ASSIGNED.match(raw):
+            self.assigned.append(word)
+        elif self.words or word not in _RESERVED:
             self.words.append(word)
 
     def _redirected(self, word: str, bodies: list[str]) -> None:
@@ -133,9 +138,9 @@ class _Open:
         self.pending = ""
 
     def close(self) -> list[Stage]:
-        if not (self.words or self.redirects or self.inner):
+        if not (self.words or self.redirects or self.inner or self.assigned):
             return []
-        return [Stage(tuple(self.words), tuple(self.redirects), tuple(self.inner), self.text)]
+        return [Stage(tuple(self.words), tuple(self.redirects), tuple(self.inner), self.text, tuple(self.assigned))]
 
 
 def unquoted(raw: str) -> str:
