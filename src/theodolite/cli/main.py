@@ -69,7 +69,9 @@ def run() -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by who started this program
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - open as long as the program
-    # Who retries says so in the report; the library's own lines would stand across a progress bar.
-    logging.getLogger("stamina").addHandler(logging.NullHandler())
+    # Who retries says so in the report, and a store that fails is an error of its own; the libraries' lines would stand
+    # across a progress bar, and a Ctrl-C while a connection closes would print a traceback.
+    for name in ("stamina", "sqlalchemy"):
+        logging.getLogger(name).addHandler(logging.NullHandler())
     with Boundary():
         app()
