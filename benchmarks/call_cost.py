@@ -24,9 +24,10 @@ import time
 import tracemalloc
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.util import module_from_spec, spec_from_file_location
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from statistics import fmean, median
+from string import ascii_lowercase, digits
 from typing import NamedTuple, Protocol
 
 from agentdojo import Session, events, sessions
@@ -55,6 +56,7 @@ FLAT = 1.5  # what a call late in a session may cost more than one early in it, 
 MEMORY = 16.0  # MB that a session's folds may hold, however long it is
 LENGTHS = (100, 1_000, 10_000)
 LATE = 10  # figures at a length are of the last tenth of the events, and ten more
+_LETTERS = ascii_lowercase + digits
 NEEDS = (Feature.MARGIN, Feature.PROVENANCE)
 
 
@@ -214,32 +216,25 @@ def chained(recorded: Sequence[Session]) -> Iterator[AnyHostEvent]:
                 yield event
 
 
-def hostile(word: Callable[[int], str]) -> Iterator[AnyHostEvent]:
-    """Yield results of 1 kB and calls that repeat some of them, of words by their number."""
+def hostile(different: int) -> Iterator[AnyHostEvent]:
+    """Yield results of 1 kB and calls that repeat some of them, of so many words: short ones, and no sentence ends."""
     yield GoalStated(text="Send the report to Anna.", source=Source.USER)
-    number = 0
-    while True:
-        words = [word(place) for place in range(number, number + 128)]
-        number += len(words)
-        sentences = [" ".join(words[place : place + 12]) for place in range(0, len(words), 12)]
-        yield ToolResultObserved(tool="read_mail", text=". ".join(sentences), source=Source.TOOL)
+    for number in count(0, 200):
+        words = [_word(place % different) for place in range(number, number + 200)]
+        yield ToolResultObserved(tool="read_mail", text=" ".join(words), source=Source.TOOL)
         yield ToolCallProposed(tool="send_email", arguments={"to": words[5], "body": " ".join(words[40:70])})
 
 
-def _new(number: int) -> str:
-    return f"w{number:06d}"
-
-
-def _same(number: int) -> str:
-    return f"w{number % 128:06d}"
+def _word(number: int) -> str:
+    return "".join([_LETTERS[number // len(_LETTERS) ** place % len(_LETTERS)] for place in range(4)])
 
 
 def show_lengths(recorded: Sequence[Session]) -> bool:
     """Print what long sessions cost and hold; return whether it is bounded."""
     sources: Mapping[str, Callable[[], Iterator[AnyHostEvent]]] = {
         "recorded sessions as one": lambda: chained([session for session in recorded for _ in range(4)]),
-        "every word new": lambda: hostile(_new),
-        "all text repeated": lambda: hostile(_same),
+        "every word new": lambda: hostile(len(_LETTERS) ** 4),
+        "all text repeated": lambda: hostile(200),
     }
     met = True
     print(f"{'a session of':<28} {'events':>7} {'us a call':>10} {'us a kB':>9} {'MB held':>8}")
@@ -262,10 +257,10 @@ def memory(placed: Sequence[AnyHostEvent]) -> dict[int, float]:
     gc.collect()
     tracemalloc.start()
     scorer = Scorer()
-    for count, event in enumerate(placed, 1):
+    for length, event in enumerate(placed, 1):
         scorer.take(event)
-        if count in LENGTHS:
-            held[count] = tracemalloc.get_traced_memory()[0] / 1e6
+        if length in LENGTHS:
+            held[length] = tracemalloc.get_traced_memory()[0] / 1e6
     tracemalloc.stop()
     return held
 

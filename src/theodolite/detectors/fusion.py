@@ -155,8 +155,9 @@ class HijackFusion:
         total = sum(terms.values())
         if state.highest is None or total > state.highest:
             state.highest, state.call = total, event.seq
-        carrying = sorted(terms, key=lambda code: -terms[code])
-        return self._reading("fusion.call", probability(total), terms, _evidence(heard, carrying))
+        score = probability(total)
+        carrying = sorted(terms, key=lambda code: -terms[code]) if self._alarms("fusion.call", score) else ()
+        return self._reading("fusion.call", score, terms, _evidence(heard, carrying))
 
     def _half_blind(self, said: Sequence[Reading | Failure]) -> Iterator[Failure]:
         """Yield what the base could not see beside its score: who decides by it could not see that either."""
@@ -181,12 +182,17 @@ class HijackFusion:
         if e_value == state.told or (state.highest is None and not state.e_values):
             return
         state.told = e_value
-        # Of the call only where it stands: `fusion.call` has told its evidence.
-        seqs = dict.fromkeys([state.call, event.seq] if calls else [event.seq])
-        codes = [reading.code for reading in heard if reading.detector in fused.processes]
-        evidence = (Evidence(kind="fusion.bet", seqs=tuple(seqs)), *_evidence(heard, codes))
         score = 1.0 - 1.0 / max(1.0, e_value)
+        evidence: tuple[Evidence, ...] = ()
+        if self._alarms("fusion.session", score):
+            # Of the call only where it stands: `fusion.call` has told its evidence.
+            seqs = dict.fromkeys([state.call, event.seq] if calls else [event.seq])
+            codes = [reading.code for reading in heard if reading.detector in fused.processes]
+            evidence = (Evidence(kind="fusion.bet", seqs=tuple(seqs)), *_evidence(heard, codes))
         yield self._reading("fusion.session", score, {**values, "mean": e_value}, evidence)
+
+    def _alarms(self, code: str, score: float) -> bool:
+        return score >= self.bands[code].alert
 
     def _reading(self, code: str, score: float, terms: Mapping[str, float], evidence: tuple[Evidence, ...]) -> Reading:
         facts = tuple([Fact(name.replace(".", "_"), value) for name, value in terms.items()])
@@ -195,12 +201,14 @@ class HijackFusion:
             version=self.version,
             code=code,
             score=score,
-            evidence=evidence if score >= self.bands[code].alert else (),
+            evidence=evidence,
             facts=facts,
         )
 
 
 def _evidence(heard: Sequence[Reading], codes: Sequence[str]) -> tuple[Evidence, ...]:
     """Return the evidence of the readings of these codes, in their order."""
+    if not codes:
+        return ()
     found = [item for code in codes for reading in heard if reading.code == code for item in reading.evidence]
     return tuple(found[:_MOST_EVIDENCE])

@@ -100,8 +100,9 @@ def explain(
     return Margin(
         score=0.5 + 0.5 * evidence / (abs(evidence) + _HALF),
         lead=lead,
-        goal=goal / total if total else 0.0,
-        untrusted=untrusted / total if total else 0.0,
+        # What is rounded in the sums can take a share past 1.
+        goal=min(1.0, goal / total) if total else 0.0,
+        untrusted=min(1.0, untrusted / total) if total else 0.0,
         seq=best.seq if best else None,
         start=best.start if best else 0,
         end=best.end if best else 0,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from enum import Enum
+from enum import StrEnum
 from functools import lru_cache
 
 import msgspec
@@ -30,7 +30,7 @@ _OBJECT = 16_384  # of a text that is decoded: our choice, as for commands
 _LONGEST = 2_048  # of a value that may be an address; RFC 9110 asks for 8,000 of a URI, of which the rest is its query
 
 
-class _Key(Enum):
+class _Key(StrEnum):
     COMMAND = "command"
     CODE = "code"
     URL = "url"

@@ -6,7 +6,7 @@ Names are split into words and never searched for substrings: `list_requests` is
 from __future__ import annotations
 
 import re
-from enum import Enum
+from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -21,7 +21,7 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _NAME_LIMIT = 128
 
 
-class Form(Enum):
+class Form(StrEnum):
     """How the arguments of a tool are read."""
 
     SHELL = "shell"  # a command line
