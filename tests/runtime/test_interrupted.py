@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from types import FrameType
 
 import pytest
 
@@ -25,37 +22,13 @@ from theodolite.runtime.saved import decoded
 from theodolite.runtime.session import Session
 from theodolite.stores.memory import MemoryStore
 from theodolite.testing.fakes import AskingDetector, FakeClock, MemoryShelf, QuietDetector, ScriptedDetector, Tally
+from theodolite.testing.interrupts import Interrupts
 
 SOURCE = Path(theodolite.__file__).parent
 # Where an interrupt is tried: the session, and what it keeps. A store or a detector of somebody's is his own.
 CAPACITY = 4
 PLACES = tuple([str(SOURCE / name) for name in ("runtime", "core/window", "features")])
-
-
-def interrupted(work: Callable[[], object], at: int) -> bool | None:
-    """Do some work, interrupted at the `at`-th of the moments at which CPython looks for signals.
-
-    Those are, among others, the beginning of each function and the end of each call into C. None where the work was
-    done before, False where the interrupt went into a generator that was being collected, and nobody noticed.
-    """
-    left = at
-
-    def profile(frame: FrameType, what: str, _: object) -> None:
-        nonlocal left
-        if what in {"call", "c_return"} and frame.f_code.co_filename.startswith(PLACES):
-            left -= 1
-            if left == 0:
-                raise KeyboardInterrupt
-
-    before = sys.getprofile()
-    sys.setprofile(profile)
-    try:
-        work()
-    except KeyboardInterrupt:
-        return True
-    finally:
-        sys.setprofile(before)
-    return None if left > 0 else False
+INTERRUPTS = Interrupts(lambda file: file.startswith(PLACES))
 
 
 def instrument(store: MemoryStore, shelf: MemoryShelf | None = None) -> Monitor:
@@ -135,7 +108,7 @@ def test_an_event_that_is_interrupted_is_taken_whole_or_not_at_all_or_told_of(ev
         monitor = instrument(store, MemoryShelf())
         session = opened(monitor)
         before = sound(session).end
-        happened = interrupted(partial(session.observe, event), at)
+        happened = INTERRUPTS.at(at, partial(session.observe, event))
         if happened is None:
             break
         if not happened:
@@ -173,7 +146,7 @@ def test_an_inquiry_whose_drain_is_interrupted_is_open_or_settled_or_told_of() -
         monitor = instrument(MemoryStore(), MemoryShelf())
         session = opened(monitor)
         assert session.waiting == 1
-        happened = interrupted(partial(session.drain_sync, answer), at)
+        happened = INTERRUPTS.at(at, partial(session.drain_sync, answer))
         if happened is None:
             break
         sound(session)

@@ -18,6 +18,7 @@ from theodolite.stores.memory import MemoryStore
 from theodolite.stores.sqlite import SQLiteStore
 from theodolite.stores.sqlite.backlog import Backlog
 from theodolite.stores.sqlite.commit import Chain
+from theodolite.testing.interrupts import Interrupts
 
 Entries = Callable[..., Entry]
 
@@ -32,48 +33,8 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("theodolite.stores.sqlite._ANSWER", BOUND)
 
 
-def interrupted(work: Callable[[], object], at: int) -> bool | None:
-    """Do some work, interrupted at the `at`-th of the moments at which CPython looks for signals.
-
-    Those are, among others, the beginning of each function and the end of each call into C: here in whatever package.
-    None where the work was done before, False where the interrupt reached nobody, as in what is being collected.
-    """
-    left = at
-
-    def profile(frame: FrameType, what: str, _: object) -> None:
-        nonlocal left
-        # To take the profiler away is a call too, and the test's own.
-        if what in {"call", "c_return"} and frame.f_code.co_filename != __file__:
-            left -= 1
-            if left == 0:
-                raise KeyboardInterrupt
-
-    before = sys.getprofile()
-    sys.setprofile(profile)
-    try:
-        work()
-    except KeyboardInterrupt:
-        return True
-    finally:
-        sys.setprofile(before)
-    return None if left > 0 else False
-
-
-def moments(work: Callable[[], object]) -> int:
-    """Return how many moments there are in some work."""
-    count = 0
-
-    def profile(frame: FrameType, what: str, _: object) -> None:
-        nonlocal count
-        count += what in {"call", "c_return"} and frame.f_code.co_filename != __file__
-
-    before = sys.getprofile()
-    sys.setprofile(profile)
-    try:
-        work()
-    finally:
-        sys.setprofile(before)
-    return count
+# In whatever package, but for this file.
+INTERRUPTS = Interrupts(lambda file: file != __file__)
 
 
 @pytest.mark.parametrize("durable", [False, True], ids=["behind", "durable"])
@@ -89,7 +50,7 @@ def test_a_store_goes_on_wherever_an_append_is_interrupted(
         while happened is not None:
             at += 1
             session = f"s-{at}" if fresh else "known"
-            happened = interrupted(partial(store.append, entry(session, text="cut"), durable=durable), at)
+            happened = INTERRUPTS.at(at, partial(store.append, entry(session, text="cut"), durable=durable))
             seen += happened is True
             kept.append(store.append(entry(session, text="after"), durable=at % 7 == 0))
         kept.append(store.append(entry("known"), durable=True))
@@ -114,7 +75,7 @@ def test_a_store_may_be_closed_wherever_an_append_was_interrupted(tmp_path: Path
         return store
 
     with opened("whole.db") as store:
-        count = moments(partial(store.append, entry("s-1")))
+        count = INTERRUPTS.count(partial(store.append, entry("s-1")))
     for at in range(1, count + 1, 3):
         store = opened(f"{at}.db")
         left = at
@@ -148,8 +109,8 @@ def test_an_interrupted_read_takes_no_log_away(file: Path, key: bytes, entry: En
     with SQLiteStore(file, key=key) as store:
         store.append(entry(text="before"), durable=True)
         before = log.stat().st_ino
-        for at in range(1, moments(partial(store.head, "s-1")), 5):
-            interrupted(partial(store.head, "s-1"), at)
+        for at in range(1, INTERRUPTS.count(partial(store.head, "s-1")), 5):
+            INTERRUPTS.at(at, partial(store.head, "s-1"))
             assert log.stat().st_ino == before
         store.append(entry(text="after"), durable=True)
         assert verify(store, key).problems == ()
