@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -107,23 +107,33 @@ class OpenAISettings(_Addressed, frozen=True, kw_only=True, tag="openai"):
     `top_logprobs` is how many alternatives a choice is read from, 0 for models that show none.
     """
 
+    api: ClassVar[Literal["chat", "responses"]] = "chat"
+
     top_logprobs: int = TOP_LOGPROBS
 
     def open(self, folder: Path) -> Model:
         """Return the model. Raises ConfigError, MissingExtraError."""
+        from theodolite.models.openai import OpenAIModel  # noqa: PLC0415 - as said
+
         del folder
-        return _openai(self, "chat")
+        return OpenAIModel(
+            self.model,
+            api=self.api,
+            base_url=self.base_url or None,
+            api_key=self.key,
+            price=self.price,
+            max_concurrency=self.max_concurrency,
+            temperature=self.temperature,
+            max_tokens=self.max_tokens,
+            top_logprobs=self.top_logprobs,
+            timeout=self.timeout,
+        )
 
 
-class ResponsesSettings(_Addressed, frozen=True, kw_only=True, tag="openai-responses"):
+class ResponsesSettings(OpenAISettings, frozen=True, kw_only=True, tag="openai-responses"):
     """`[models.NAME]` with `kind = "openai-responses"`: Responses of OpenAI. The keys are those of `openai`."""
 
-    top_logprobs: int = TOP_LOGPROBS
-
-    def open(self, folder: Path) -> Model:
-        """Return the model. Raises ConfigError, MissingExtraError."""
-        del folder
-        return _openai(self, "responses")
+    api: ClassVar[Literal["chat", "responses"]] = "responses"
 
 
 class AnthropicSettings(_Addressed, frozen=True, kw_only=True, tag="anthropic"):
@@ -174,23 +184,6 @@ KINDS: Mapping[str, type[ModelSettings]] = {
     "anthropic": AnthropicSettings,
     "pydantic-ai": PydanticAISettings,
 }
-
-
-def _openai(settings: OpenAISettings | ResponsesSettings, api: Literal["chat", "responses"]) -> Model:
-    from theodolite.models.openai import OpenAIModel  # noqa: PLC0415 - as said
-
-    return OpenAIModel(
-        settings.model,
-        api=api,
-        base_url=settings.base_url or None,
-        api_key=settings.key,
-        price=settings.price,
-        max_concurrency=settings.max_concurrency,
-        temperature=settings.temperature,
-        max_tokens=settings.max_tokens,
-        top_logprobs=settings.top_logprobs,
-        timeout=settings.timeout,
-    )
 
 
 class PanelSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TypeGuard, TypeVar
+from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from theodolite.core.arguments import is_sequence
 from theodolite.core.detector import AnyDetector, Asker
-from theodolite.core.errors import ModelError, TheodoliteError
+from theodolite.core.errors import ModelError, TheodoliteError, first_of
 from theodolite.core.event import AnyEvent
 from theodolite.core.inquiry import Inquiry
 from theodolite.core.reading import Cause, Failure, Reading
@@ -69,17 +69,12 @@ def failure_of(error: BaseException, detector: str, version: str) -> Failure:
 
     Of a group of exceptions the first speaks.
     """
-    while _is_group(error):
-        error = error.exceptions[0]
+    error = first_of(error)
     # An exception is foreign too: `str` of it may raise in turn, which the traceback module takes care of.
     detail = "".join(traceback.format_exception_only(error)).strip()
     if isinstance(error, TheodoliteError):
         detail = detail.partition(": ")[2] or detail  # our own messages say all without the name of the class
     return Failure(detector=detector, version=version, cause=_cause(error), detail=detail)
-
-
-def _is_group(error: BaseException) -> TypeGuard[BaseExceptionGroup[BaseException]]:
-    return isinstance(error, BaseExceptionGroup)
 
 
 def _cause(error: BaseException) -> Cause:

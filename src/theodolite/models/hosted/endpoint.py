@@ -19,14 +19,13 @@ from theodolite.core.errors import ConfigError
 from theodolite.core.reading import Cause
 from theodolite.core.text import printable
 from theodolite.models.hosted.connection import CutError, EncodedError, TooLongError
-from theodolite.models.hosted.transport import Fault, retry_after
+from theodolite.models.hosted.transport import Fault, is_down, may_pass, retry_after
 
 __all__ = ("Endpoint", "no_address", "secrets_of")
 
 # Characters of what a provider says of a fault. Our choice: its reasons are a sentence or two.
 QUOTED = 200
 
-_TRANSIENT = frozenset({408, 409, 429})  # as the OpenAI and Anthropic SDKs have it, beside 5xx
 _Kinds: TypeAlias = type[Exception] | tuple[type[Exception], ...]
 
 
@@ -91,9 +90,9 @@ class Endpoint:
         detail = f"{self._advice(status, reason)}{self._quoted(reason.message)}"
         exhausted = reason.code == "insufficient_quota"  # OpenAI's 429 for an account without money
         asked = headers.get("x-should-retry")
-        transient = (status in _TRANSIENT or status >= 500) and not exhausted and asked != "false"  # noqa: PLR2004 - HTTP
+        transient = may_pass(status) and not exhausted and asked != "false"
         wait = retry_after(headers) if transient else None
-        return Fault(detail, transient=transient, wait=wait, down=status == 408 or status >= 500)  # noqa: PLR2004 - HTTP
+        return Fault(detail, transient=transient, wait=wait, down=is_down(status))
 
     def _advice(self, status: int, reason: _Reason) -> str:
         told = _ADVICE.get(status)

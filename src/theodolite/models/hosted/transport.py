@@ -24,7 +24,7 @@ from theodolite.core.reading import Cause
 from theodolite.models.hosted.breaker import Breaker, Passage
 from theodolite.models.hosted.retry import Retry
 
-__all__ = ("Fault", "Transport", "retry_after")
+__all__ = ("Fault", "Transport", "is_down", "may_pass", "retry_after")
 
 _T = TypeVar("_T")
 
@@ -136,6 +136,16 @@ def _told(fault: Fault, made: int, left: float, *, last: bool) -> Fault:
         why = f", and {max(0.0, left):.1f} s are left" if not last else ", and no attempt is left"
         detail = f"{detail}; it asks to wait {fault.wait:g} s{why}"
     return replace(fault, detail=detail)
+
+
+def may_pass(status: int) -> bool:
+    """Whether another attempt may do better after this status of HTTP: as OpenAI's and Anthropic's SDKs have it."""
+    return status in {408, 409, 429} or status >= 500  # noqa: PLR2004 - HTTP
+
+
+def is_down(status: int) -> bool:
+    """Whether a provider that answers with this status of HTTP is out of order, rather than the request."""
+    return status == 408 or status >= 500  # noqa: PLR2004 - HTTP
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

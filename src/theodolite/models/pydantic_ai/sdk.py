@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import TypeGuard
 
 import httpx2
 from pydantic_ai import (
@@ -32,7 +31,7 @@ from pydantic_ai.models import Model, ModelRequestParameters, infer_model
 from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.settings import ModelSettings
 
-from theodolite.core.errors import ConfigError, ModelError
+from theodolite.core.errors import ConfigError, ModelError, first_of
 from theodolite.core.event import Tool
 from theodolite.core.inquiry import Draw, Query
 from theodolite.core.reading import Cause
@@ -42,7 +41,7 @@ from theodolite.models.hosted.desk import Desk
 from theodolite.models.hosted.question import Sampling, parameters, schema_of, turns
 from theodolite.models.hosted.reply import Answer, Said, call_of, usage_of
 from theodolite.models.hosted.retry import Retry
-from theodolite.models.hosted.transport import Fault, Transport
+from theodolite.models.hosted.transport import Fault, Transport, is_down, may_pass
 
 __all__ = ("Requests", "Source")
 
@@ -164,8 +163,7 @@ def _answer_of(response: ModelResponse, query: Query) -> Answer:
 
 def _fault_of(error: BaseException, name: str) -> Fault:
     """Return what an error of Pydantic AI means. What the provider said is left out: which key to hide is not known."""
-    while _is_group(error):
-        error = error.exceptions[0]
+    error = first_of(error)
     if isinstance(error, ModelHTTPError):
         return _refused(error, name)
     if isinstance(error, ModelTimeoutError | ModelRequestTimeout | TimeoutError):
@@ -180,18 +178,13 @@ def _fault_of(error: BaseException, name: str) -> Fault:
     return Fault(f"{name} failed with {type(error).__name__}", Cause.MALFORMED if malformed else Cause.ERROR)
 
 
-def _is_group(error: BaseException) -> TypeGuard[BaseExceptionGroup[BaseException]]:
-    return isinstance(error, BaseExceptionGroup)
-
-
 def _refused(error: ModelHTTPError, name: str) -> Fault:
     status = error.status_code
     told = _ADVICE.get(status, "refuses the request" if status < 500 else "is out of order")  # noqa: PLR2004 - HTTP
     meant = f"; did you mean {error.suggested_model_id}?" if error.suggested_model_id else ""
-    transient = status in {408, 409, 429} or status >= 500  # noqa: PLR2004 - HTTP
-    down = status == 408 or status >= 500  # noqa: PLR2004 - HTTP
+    transient = may_pass(status)
     wait = error.retry_after if transient else None
-    return Fault(f"{name} {told} (HTTP {status}){meant}", transient=transient, down=down, wait=wait)
+    return Fault(f"{name} {told} (HTTP {status}){meant}", transient=transient, down=is_down(status), wait=wait)
 
 
 _ADVICE = {
