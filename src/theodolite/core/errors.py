@@ -14,7 +14,7 @@ CallBlocked stands apart: it is not a fault but an answer. Integrations raise it
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING
 
 from theodolite.core.reading import Cause
 
@@ -31,7 +31,6 @@ __all__ = (
     "ModelError",
     "StoreError",
     "TheodoliteError",
-    "first_of",
 )
 
 
@@ -98,18 +97,3 @@ class CallBlocked(Exception):  # noqa: N818 - the answer "no" is not an error
         codes = ", ".join(signal.code for signal in decision.signals if signal.alarmed) or "no signal"
         super().__init__(f"call refused at event {decision.about} of session {decision.session}: {codes}")
         self.decision = decision
-
-
-def first_of(error: BaseException) -> BaseException:
-    """Return the exception that speaks for a group, which is its first; an exception that is no group as it is.
-
-    >>> first_of(BaseExceptionGroup("", [ExceptionGroup("", [ValueError("a")]), KeyError("b")]))
-    ValueError('a')
-    """
-    while _is_group(error):
-        error = error.exceptions[0]
-    return error
-
-
-def _is_group(error: BaseException) -> TypeGuard[BaseExceptionGroup[BaseException]]:
-    return isinstance(error, BaseExceptionGroup)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TypeVar
+from typing import TypeGuard, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -12,13 +12,13 @@ from msgspec.structs import replace
 
 from theodolite.core.arguments import is_sequence
 from theodolite.core.detector import AnyDetector, Asker
-from theodolite.core.errors import ModelError, TheodoliteError, first_of
+from theodolite.core.errors import ModelError, TheodoliteError
 from theodolite.core.event import AnyEvent
 from theodolite.core.inquiry import Inquiry
 from theodolite.core.reading import Cause, Failure, Reading
 from theodolite.core.window import Window
 
-__all__ = ("attempted", "failure_of", "hear", "marked", "proved", "signed")
+__all__ = ("attempted", "failure_of", "first_of", "hear", "marked", "proved", "signed")
 
 _T = TypeVar("_T")
 
@@ -75,6 +75,21 @@ def failure_of(error: BaseException, detector: str, version: str) -> Failure:
     if isinstance(error, TheodoliteError):
         detail = detail.partition(": ")[2] or detail  # our own messages say all without the name of the class
     return Failure(detector=detector, version=version, cause=_cause(error), detail=detail)
+
+
+def first_of(error: BaseException) -> BaseException:
+    """Return the exception that speaks for a group, which is its first; an exception that is no group as it is.
+
+    >>> first_of(BaseExceptionGroup("", [ExceptionGroup("", [ValueError("a")]), KeyError("b")]))
+    ValueError('a')
+    """
+    while _is_group(error):
+        error = error.exceptions[0]
+    return error
+
+
+def _is_group(error: BaseException) -> TypeGuard[BaseExceptionGroup[BaseException]]:
+    return isinstance(error, BaseExceptionGroup)
 
 
 def _cause(error: BaseException) -> Cause:

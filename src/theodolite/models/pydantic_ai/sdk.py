@@ -31,7 +31,7 @@ from pydantic_ai.models import Model, ModelRequestParameters, infer_model
 from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.settings import ModelSettings
 
-from theodolite.core.errors import ConfigError, ModelError, first_of
+from theodolite.core.errors import ConfigError, ModelError
 from theodolite.core.event import Tool
 from theodolite.core.inquiry import Draw, Query
 from theodolite.core.reading import Cause
@@ -42,6 +42,7 @@ from theodolite.models.hosted.question import Sampling, parameters, schema_of, t
 from theodolite.models.hosted.reply import Answer, Said, call_of, usage_of
 from theodolite.models.hosted.retry import Retry
 from theodolite.models.hosted.transport import Fault, Transport, is_down, may_pass
+from theodolite.runtime.answers import first_of
 
 __all__ = ("Requests", "Source")
 
