@@ -137,7 +137,10 @@ def _result_code(error: SQLAlchemyError) -> int:
 
 @contextmanager
 def faults(file: Path) -> Generator[None]:
-    """Turn what the file gives rise to inside into a StoreError that names it and what to do next."""
+    """Turn what the file gives rise to inside into a StoreError that names it and what to do next.
+
+    What a signal handler raised comes out as it is, also where SQLAlchemy found its transaction half closed by it.
+    """
     try:
         yield
     except SQLAlchemyError as error:
@@ -146,6 +149,11 @@ def faults(file: Path) -> Generator[None]:
         raise StoreError(f"store {file}: {what}; {advice}") from error
     except TamperedError as error:
         raise StoreError(f"store {file}: {error}; {KEEP}") from error
+    except AssertionError as error:
+        stop = error.__context__
+        if stop is None or isinstance(stop, Exception):
+            raise
+        raise stop from None
     except UnicodeEncodeError as error:
         raise StoreError(f"store {file}: no file can hold a lone surrogate: {error}; spell it out") from error
 
