@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import multiprocessing
+import multiprocessing.util
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -96,6 +98,32 @@ def test_ctrl_c_at_any_moment_leaves_a_whole_store(tmp_path: Path, jobs: str) ->
         assert "Traceback" not in said
         with SQLiteStore(store) as kept:
             assert verify(kept).intact
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="needs masks of signals")
+def test_ctrl_c_taken_by_another_thread_while_a_worker_starts_comes_when_it_has_started(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    start = multiprocessing.util.spawnv_passfds
+
+    def interrupted(path: bytes, arguments: Sequence[str], files: Sequence[int]) -> int:
+        started = start(path, arguments, files)
+        if "spawn_main" in " ".join(map(os.fsdecode, arguments)):
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.2)  # the other thread takes it, and this one is told
+        return started
+
+    monkeypatch.setattr(multiprocessing.util, "spawnv_passfds", interrupted)
+    over = threading.Event()
+    other = threading.Thread(target=over.wait)
+    other.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            list(judge((event for n in range(3) for event in _session(n)), Plan(settings=Settings()), jobs=1))
+    finally:
+        over.set()
+        other.join()
+    assert "Traceback" not in capfd.readouterr().err
 
 
 def test_a_reader_that_has_had_enough_is_no_error(recordings: Path) -> None:

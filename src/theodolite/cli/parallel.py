@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
+import threading
 import time
 import warnings
 from collections import deque
@@ -40,6 +41,8 @@ BATCH = 500
 AHEAD = 2
 # Seconds in which a signal that was sent to all of them surely came. Our choice.
 _MOMENT = 0.5
+# What a terminal or a service manager stops a command with.
+_HELD = (signal.SIGINT, signal.SIGTERM)
 
 
 class Plan(Struct, frozen=True, kw_only=True):
@@ -118,15 +121,25 @@ def _answers(cut: Iterable[bytes], plan: bytes, pool: Executor, ahead: int) -> I
 
 @contextmanager
 def _sheltered() -> Generator[None, None, None]:
-    """Hold signals back while a worker may be started: it inherits that, and is not stopped before it can say so."""
-    if not hasattr(signal, "pthread_sigmask"):
+    """Hold signals back while a worker may be started: it inherits that, and is not stopped before it can say so.
+
+    A mask alone holds them back from this thread, and any other thread of the process (a library's, in C) then takes
+    them for it: so they are noted here, and raised again afterwards.
+    """
+    if not hasattr(signal, "pthread_sigmask") or threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    noted: list[int] = []
+    handlers = {held: signal.signal(held, lambda number, _frame: noted.append(number)) for held in _HELD}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _HELD)
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        for held, handler in handlers.items():
+            signal.signal(held, handler)
+        for number in noted:
+            signal.raise_signal(number)
 
 
 def batches(recorded: Iterable[Recorded], size: int = BATCH) -> Iterator[bytes]:
