@@ -33,9 +33,9 @@ def test_every_session_has_one_outcome_and_clean_ones_are_clean(shell: Shell) ->
     assert sorted(session.session_id for session in made.sessions) == sorted(kinds)
     assert len(kinds) == 793
     counts = Counter((kinds[session.session_id], session.outcome) for session in made.sessions)
-    assert counts["clean", Outcome.CLEAN] >= 0.90 * 180
-    assert counts["clean", Outcome.FINDING] <= 0.05 * 180
-    assert counts["attacked_succeeded", Outcome.FINDING] >= 0.30 * 156
+    assert counts["clean", Outcome.CLEAN] >= 0.98 * 180
+    assert counts["clean_direct", Outcome.FINDING] <= 2
+    assert counts["attacked_succeeded", Outcome.FINDING] >= 0.80 * 156
 
 
 def test_two_jobs_give_the_very_same_bytes(shell: Shell) -> None:

@@ -19,7 +19,7 @@ Shell = Callable[..., CompletedProcess[str]]
 def test_it_says_what_is_here_and_that_it_works(theodolite: Run) -> None:
     done = theodolite("doctor")
     assert done.exit_code == 0
-    for part in ("Python", "SQLite", "openai-chat", "margin.untrusted alarms at", "nothing is kept", "All is well."):
+    for part in ("Python", "SQLite", "openai-chat", "fusion.call alarms at", "nothing is kept", "All is well."):
         assert part in done.stdout
 
 
@@ -28,8 +28,9 @@ def test_its_json_says_the_same_strictly(theodolite: Run) -> None:
     assert health.wal
     assert health.import_ms > 0
     assert health.packages["theodolite"] != "missing"
-    assert {detector.name for detector in health.detectors} == {"margin", "shadow_memory"}
-    assert [band.code for band in health.detectors[0].bands] == ["margin.untrusted"]
+    assert {detector.name for detector in health.detectors} >= {"anomaly", "fusion", "hijack", "shadow_memory"}
+    bands = {detector.name: [band.code for band in detector.bands] for detector in health.detectors}
+    assert bands["fusion"] == ["fusion.call", "fusion.session"]
 
 
 def test_settings_here_are_found_and_no_store_is_made(theodolite: Run, home: Path) -> None:
@@ -38,12 +39,17 @@ def test_settings_here_are_found_and_no_store_is_made(theodolite: Run, home: Pat
     health = msgspec.json.decode(theodolite("doctor", "-f", "json").stdout, type=Health)
     assert health.config == "theodolite.toml"
     assert (health.store.path, health.store.profile, health.store.keyed) == ("evidence.db", "categorical", False)
-    assert [detector.name for detector in health.detectors] == ["margin"]
+    names = {detector.name for detector in health.detectors}
+    assert "fusion" in names
+    assert "shadow_memory" not in names
     assert not (home / "evidence.db").exists()
 
 
 def test_what_a_setting_cannot_do_is_a_warning_and_all_is_not_well(theodolite: Run, home: Path) -> None:
-    text = '[policy]\nhold = true\nmodes = {margin = "observe"}\n[tools]\nsend = "write"\n'
+    text = (
+        '[policy]\nhold = true\nmodes = {margin = "observe"}\n[tools]\nsend = "write"\n'
+        "[detectors.anomaly]\nenabled = false\n[detectors.fusion]\nenabled = false\n"
+    )
     (home / "theodolite.toml").write_text(text, encoding="utf-8")
     done = theodolite("doctor")
     assert done.exit_code == 0
@@ -55,7 +61,7 @@ def test_what_a_setting_cannot_do_is_a_warning_and_all_is_not_well(theodolite: R
 
 
 def test_thresholds_are_shown_as_they_are(theodolite: Run) -> None:
-    assert "margin.untrusted alarms at 0.795, REFERENCE" in theodolite("doctor").stdout
+    assert "fusion.session alarms at 0.995, REFERENCE" in theodolite("doctor").stdout
 
 
 @pytest.mark.parametrize(

@@ -70,15 +70,20 @@ def test_a_report_goes_where_it_was_asked_to_go(theodolite: Run, recordings: Pat
 
 def test_fail_on_counts_only_what_reaches_the_action(theodolite: Run, recordings: Path) -> None:
     found, blind = recordings / "hijacked.json", recordings / "blind.json"
-    assert theodolite("scan", found, "--fail-on", "elevated_review").exit_code == 0
+    assert theodolite("scan", found, "--fail-on", "elevated_review").exit_code == 1
+    assert theodolite("scan", found, "--fail-on", "restricted_mode").exit_code == 0
     assert theodolite("scan", found, blind, "--fail-on", "restricted_mode").exit_code == 3
 
 
 def test_an_action_that_nothing_can_reach_is_a_warning(theodolite: Run, recordings: Path, home: Path) -> None:
+    # What ships acts by the hard rules of one detector and by the fused score, and restricts by nothing.
+    quiet = "[detectors.anomaly]\nenabled = false\n[detectors.fusion]\nenabled = false\n"
+    assert theodolite("scan", recordings / "clean.json", "--fail-on", "elevated_review").stderr == ""
+    (home / "theodolite.toml").write_text(quiet, encoding="utf-8")
     for action in ("elevated_review", "restricted_mode"):
         said = theodolite("scan", recordings / "clean.json", "--fail-on", action).stderr
         assert said.startswith(f"warning: --fail-on {action} can never be reached")
-    (home / "theodolite.toml").write_text("[policy]\nhold = true\n", encoding="utf-8")
+    (home / "theodolite.toml").write_text(f"[policy]\nhold = true\n{quiet}", encoding="utf-8")
     assert theodolite("scan", recordings / "clean.json").stderr.startswith("warning: policy.hold can refuse no call")
 
 
@@ -94,8 +99,8 @@ def test_an_artefact_that_lets_a_code_act_makes_an_action_reachable(
         "alpha": 0.05,
         "date": "2026-01-01",
         "dataset": {"name": "d"},
-        "versions": {"margin": "1"},
-        "bands": {"margin.untrusted": band},
+        "versions": {"hijack": "1"},
+        "bands": {"hijack.call": band},
         "agents": ["a"],
         "models": ["m"],
     }

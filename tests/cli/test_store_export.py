@@ -133,7 +133,7 @@ def test_sealed_payloads_are_opened_with_their_key_alone(theodolite: Run, sealed
     assert (shut.exit_code, opened.exit_code) == (0, 0)
     assert "transfer" not in shut.stdout
     assert "transfer" in opened.stdout
-    assert "margin.untrusted" in shut.stdout  # codes are what records are found by
+    assert "fusion.call" in shut.stdout  # codes are what records are found by
     assert all("sealed" in str(row["payload"]) for row in rows(shut.stdout))
     wrong = theodolite("store", "export", sealed, "--unseal", "--key-file", "other", "--output", "opened.jsonl")
     assert (wrong.exit_code, "is sealed with the key" in wrong.stderr) == (2, True)
@@ -156,7 +156,7 @@ def test_the_bundle_verifies_without_this_package(theodolite: Run, sealed: Path,
     manifest = json.loads((home / "unpacked" / "manifest.json").read_bytes())
     assert manifest["about"]["profile"] == "encrypted"
     assert manifest["about"].keys() == {"theodolite", "python", "profile", "redactor"}
-    assert "margin" in manifest["detectors"]
+    assert "fusion" in manifest["detectors"]
     assert (home / "unpacked" / "calibration.json").read_text(encoding="utf-8") == '{"id":"c-1"}'
     command = [sys.executable, "-I", "-S", "verify.py", "--key-file", str(key)]
     done = subprocess.run(command, cwd=home / "unpacked", capture_output=True, text=True, timeout=60, check=False)

@@ -113,7 +113,7 @@ def test_a_suppressed_finding_does_not_become_known_by_a_report(
     theodolite: Run, recordings: Path, tmp_path: Path
 ) -> None:
     report, written, hijacked = tmp_path / "scan.json", tmp_path / "known.json", recordings / "hijacked.json"
-    _suppress(tmp_path / "s.toml", code='"margin.untrusted"', session='"*"')
+    _suppress(tmp_path / "s.toml", code='"fusion.call"', session='"*"')
     hidden = ("--suppressions", tmp_path / "s.toml")
     theodolite("scan", hijacked, *hidden, "-f", "json", "-o", report, "--write-baseline", written)
     for known in (report, written):
@@ -132,7 +132,7 @@ def test_a_suppressed_finding_does_not_become_known_by_a_report(
         '{"theodolite": "baseline", "version": 2, "findings": []}',
         '{"theodolite": "events", "version": 1}',
         '{"schema": 2, "sessions": []}',
-        '{"schema": 1, "sessions": [{"findings": [{"code": "margin.untrusted", "source": 1, "calls": []}]}]}',
+        '{"schema": 1, "sessions": [{"findings": [{"code": "fusion.call", "source": 1, "calls": []}]}]}',
         f'{{"theodolite": "baseline", "version": 1, "findings": [{{"fingerprint": "{MARK.replace("v1", "v0")}"}}]}}',
         '{"theodolite": "baseline", "version": 1, "findings": [{"fingerprint": "v1:0"}]}',
         '{"findings": []}\n{"findings": [',
@@ -192,7 +192,7 @@ def test_a_suppressed_finding_does_not_count_and_says_why(theodolite: Run, recor
 
 def test_the_file_of_the_folder_is_used_and_named(theodolite: Run, recordings: Path, home: Path) -> None:
     assert theodolite("scan", recordings / "hijacked.json").exit_code == 1
-    _suppress(home / "theodolite-suppressions.toml", code='"margin.untrusted"', tool='"*"')
+    _suppress(home / "theodolite-suppressions.toml", code='"fusion.call"', tool='"*"')
     done = theodolite("scan", recordings / "hijacked.json")
     assert done.exit_code == 0
     assert "suppressions theodolite-suppressions.toml: 1 finding suppressed" in done.stdout
@@ -203,7 +203,7 @@ def test_the_file_of_the_folder_is_used_and_named(theodolite: Run, recordings: P
 def test_one_that_expired_or_is_unused_is_told_in_every_form(theodolite: Run, recordings: Path, tmp_path: Path) -> None:
     file = tmp_path / "s.toml"
     file.write_text(
-        '[[suppress]]\ncode = "margin.untrusted"\ntool = "*"\nreason = "then"\nexpires = 2020-01-01\n'
+        '[[suppress]]\ncode = "fusion.call"\ntool = "*"\nreason = "then"\nexpires = 2020-01-01\n'
         f'[[suppress]]\nfingerprint = "{MARK}"\nreason = "never"\nexpires = "{datetime.now(UTC).date()}"\n',
         encoding="utf-8",
     )
@@ -211,12 +211,12 @@ def test_one_that_expired_or_is_unused_is_told_in_every_form(theodolite: Run, re
     status, made = _scanned(theodolite, *used)
     assert status == 1
     (expired,), (unused,) = made.summary.triage.expired, made.summary.triage.unused
-    assert (expired.entry, expired.names, expired.expires) == (1, "margin.untrusted, tool *", "2020-01-01")
+    assert (expired.entry, expired.names, expired.expires) == (1, "fusion.call, tool *", "2020-01-01")
     assert (unused.entry, unused.names, unused.reason) == (2, MARK, "never")
     lines = theodolite("scan", *used, "-f", "jsonl")
     msgspec.json.decode(lines.stdout, type=SessionReport)
     for said in (lines.stderr, " ".join(theodolite("scan", *used).stdout.split())):
-        assert "suppression 1 (margin.untrusted, tool *) expired on 2020-01-01" in said
+        assert "suppression 1 (fusion.call, tool *) expired on 2020-01-01" in said
         assert f"suppression 2 ({MARK}) is about no finding of this scan" in said
 
 

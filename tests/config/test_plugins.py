@@ -63,7 +63,7 @@ def test_a_plug_in_is_found_and_wired_beside_our_own(offer: Offer) -> None:
     offer("watching", DETECTOR, ENTRY)
     assert "watcher" in plugins("theodolite.detectors")
     found = names(Settings())
-    assert {"margin", "shadow_memory", "watcher"} <= set(found)
+    assert {"hijack", "shadow_memory", "watcher"} <= set(found)
     with wire(Settings()) as instrument:
         assert instrument.monitor.session("s-1").observe(TurnEnded()).allowed
 
@@ -131,20 +131,27 @@ def test_a_broken_plug_in_warns_with_a_way_out_and_is_left_out(
     offer("broken_one", source, f"[theodolite.detectors]\nbroken = {entry}\n")
     with pytest.warns(PluginWarning, match=rf"^plug-in left out: broken_one.*{told}.*Set THEODOLITE_PLUGINS=0") as seen:
         found = names(Settings())
-    assert {"margin", "shadow_memory"} <= set(found)
+    assert {"hijack", "shadow_memory"} <= set(found)
     assert "broken" not in found
     assert len(seen) == 1
 
 
 def test_our_own_keep_their_names(offer: Offer) -> None:
-    offer("impostor", DETECTOR, "[theodolite.detectors]\nmargin = {module}:Watcher\n")
+    offer("impostor", DETECTOR, "[theodolite.detectors]\nhijack = {module}:Watcher\n")
     assert "watcher" not in names(Settings())
 
 
+def test_nobody_takes_the_name_of_the_fusion(offer: Offer) -> None:
+    offer("impostor", DETECTOR, "[theodolite.detectors]\nfusion = {module}:Watcher\n")
+    for detectors in ({}, {"hijack": {"enabled": False}}):
+        with pytest.warns(PluginWarning, match="the name is taken by the fusion"):
+            assert "watcher" not in names(Settings(detectors=dict[str, dict[str, object]](detectors)))
+
+
 def test_a_plug_in_that_says_what_another_says_is_refused_with_its_name(offer: Offer) -> None:
-    source = DETECTOR.replace('name="watcher"', 'name="margin"')
+    source = DETECTOR.replace('name="watcher"', 'name="hijack"')
     offer("double", source, ENTRY)
-    with pytest.raises(ConfigError, match="two detectors or verifiers are called margin: leave one out"):
+    with pytest.raises(ConfigError, match="two detectors, fusions or verifiers are called hijack: leave one out"):
         wire(Settings())
 
 
@@ -260,7 +267,7 @@ def test_a_plug_in_that_cannot_be_used_warns_and_is_left_out(offer: Offer, group
     offer("unusable", BROKEN, f"[theodolite.{group}]\nbad = {{module}}:{kind}\n")
     with pytest.warns(PluginWarning, match=rf"^plug-in left out: .*{told}.*Set THEODOLITE_PLUGINS=0") as seen:
         found = names(Settings())
-    assert {"margin", "shadow_memory"} <= set(found)
+    assert {"hijack", "shadow_memory"} <= set(found)
     assert len(seen) == 1
 
 

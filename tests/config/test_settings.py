@@ -122,7 +122,7 @@ def test_an_unknown_key_names_the_nearest_valid_one(tmp_path: Path, text: str, k
             r"Invalid enum value 'all' - at `store\.profile`; one of standard, categorical, encrypted",
         ),
         ("[tools]\nsend = 'wite'", r"tools\.send: Invalid enum value 'wite'"),
-        ("[tools]\nsend = 3", r"tools\.send: Expected `str`, got `int`"),
+        ("[tools]\nsend = 3", r"tools\.send: Expected `str \| object`, got `int`"),
         ("tools = []", r"Expected `object`, got `array` - at `tools`"),
         ("[detectors]\nmargin = true", r"detectors\.margin: Expected `object`, got `bool`"),
     ],

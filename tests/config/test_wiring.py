@@ -22,7 +22,7 @@ from theodolite.stores.memory import MemoryStore
 
 KEY = "0123456789abcdef"
 FITTED = """{"schema": 1, "id": "fitted", "status": "REFERENCE", "alpha": 0.05, "date": "2026-11-29",
-"dataset": {"name": "test"}, "versions": {"margin": "%s"}, "bands": {"margin.untrusted": {"alert": 0.01}}}"""
+"dataset": {"name": "test"}, "versions": {"hijack": "%s"}, "bands": {"hijack.call": {"alert": 0.01}}}"""
 
 
 def written(folder: Path, text: str) -> Path:
@@ -48,7 +48,7 @@ def hijacked(monitor: Monitor) -> theodolite.Decision:
 
 def test_the_defaults_are_a_working_instrument() -> None:
     with wire(Settings(plugins=False)) as instrument:
-        assert names(instrument.monitor) == ["margin", "shadow_memory"]
+        assert names(instrument.monitor) == ["anomaly", "goal_drift", "hijack", "shadow_memory"]
         assert [reader.name for reader in instrument.readers] == [
             "theodolite-events",
             "openai-chat",
@@ -64,13 +64,13 @@ def test_the_defaults_are_a_working_instrument() -> None:
 def test_a_file_is_loaded_by_its_path_and_from_the_working_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = written(tmp_path, "[detectors.margin]\nenabled = false")
+    path = written(tmp_path, "[detectors.hijack]\nenabled = false")
     for name in (path, str(path)):
         with load(name) as monitor:
-            assert names(monitor) == ["shadow_memory"]
+            assert names(monitor) == ["anomaly", "goal_drift", "shadow_memory"]
     monkeypatch.chdir(tmp_path)
     with theodolite.load() as monitor:
-        assert names(monitor) == ["shadow_memory"]
+        assert names(monitor) == ["anomaly", "goal_drift", "shadow_memory"]
 
 
 def test_policy_and_effects_reach_the_sessions(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_policy_and_effects_reach_the_sessions(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["margin", "shadow_memory", "payload"])
 def test_a_mode_may_be_set_for_each_detector_there_is_or_is_named_in_the_policy(tmp_path: Path, name: str) -> None:
-    wire(settings(tmp_path, f"[policy.modes]\n{name} = 'observe'\n[detectors.margin]\nenabled = false")).close()
+    wire(settings(tmp_path, f"[policy.modes]\n{name} = 'observe'\n[detectors.hijack]\nenabled = false")).close()
 
 
 def test_a_mode_for_nobody_is_an_error_that_names_the_nearest(tmp_path: Path) -> None:
@@ -103,9 +103,9 @@ def test_a_mode_for_nobody_is_an_error_that_names_the_nearest(tmp_path: Path) ->
     ("text", "fault"),
     [
         ("[detectors.margn]", r"detectors: there is no detector 'margn'; did you mean 'margin'\?"),
-        ("[detectors.zzz]", "detectors: there is no detector 'zzz'; known: behavior, margin, shadow_memory"),
+        ("[detectors.zzz]", "detectors: there is no detector 'zzz'; known: anomaly, behavior, fusion, goal_drift, hij"),
         ("[detectors.margin]\nenabled = 'yes'", r"detectors\.margin\.enabled must be true or false, not 'yes'"),
-        ("[detectors.margin]\nenabld = true", r"detectors\.margin takes no settings but 'enabled', not 'enabld'"),
+        ("[detectors.hijack]\nenabld = true", r"detectors\.hijack takes no settings but 'enabled', not 'enabld'"),
         (
             "[detectors.shadow_memory]\nwindw_size = 3",
             r"unknown key 'detectors\.shadow_memory\.windw_size'; did you mean 'detectors\.shadow_memory\.window_size'",
@@ -144,7 +144,7 @@ def test_a_detector_takes_its_settings(tmp_path: Path) -> None:
 
 def test_settings_of_a_detector_that_is_off_are_not_looked_at(tmp_path: Path) -> None:
     with wire(settings(tmp_path, "[detectors.shadow_memory]\nenabled = false\nwindow_size = 0")) as instrument:
-        assert names(instrument.monitor) == ["margin"]
+        assert names(instrument.monitor) == ["anomaly", "goal_drift", "hijack"]
 
 
 def test_paths_are_relative_to_the_file_not_to_the_working_folder(
@@ -178,7 +178,7 @@ def test_a_store_and_a_calibration_may_be_named_beside_the_file(tmp_path: Path) 
         assert instrument.store is not None
         decision = hijacked(instrument.monitor)
     assert (tmp_path / "other.db").is_file()
-    [signal] = [item for item in decision.signals if isinstance(item.said, Reading) and item.said.detector == "margin"]
+    [signal] = [item for item in decision.signals if isinstance(item.said, Reading) and item.said.detector == "hijack"]
     assert (signal.status, signal.calibration) == (Status.STALE, "fitted")
 
 
@@ -239,11 +239,11 @@ def test_the_environment_sets_nothing(tmp_path: Path, monkeypatch: pytest.Monkey
     ("named", "known", "fault"),
     [
         (
-            "margin.untrusted",
-            "margin.untrustd",
-            r"bands: no detector has the code 'margin\.untrustd'; did you mean 'margin",
+            "hijack.call",
+            "hijack.cal",
+            r"bands: no detector has the code 'hijack\.cal'; did you mean 'hijack",
         ),
-        ('"margin":', '"margn":', r"versions: there is no detector 'margn'; did you mean 'margin'\?"),
+        ('"hijack":', '"hijak":', r"versions: there is no detector 'hijak'; did you mean 'hijack'\?"),
     ],
 )
 def test_a_calibration_for_what_is_not_wired_is_told_with_the_nearest(
@@ -256,7 +256,7 @@ def test_a_calibration_for_what_is_not_wired_is_told_with_the_nearest(
 
 def test_a_calibration_for_a_detector_that_is_switched_off_does_no_harm(tmp_path: Path) -> None:
     (tmp_path / "fitted.json").write_text(FITTED % "1", encoding="utf-8")
-    wire(settings(tmp_path, "calibration = 'fitted.json'\n[detectors.margin]\nenabled = false")).close()
+    wire(settings(tmp_path, "calibration = 'fitted.json'\n[detectors.hijack]\nenabled = false")).close()
 
 
 def test_a_store_that_is_given_open_is_kept_to_and_stays_open() -> None:
@@ -272,3 +272,11 @@ def test_a_store_that_is_given_open_is_kept_to_and_stays_open() -> None:
         assert instrument.store is store
     assert (len(list(store.read())) > 0, store.closed) == (True, 0)
     assert not Path("is not opened").exists()
+
+
+@pytest.mark.parametrize(("off", "code"), [("hijack", "fusion.call"), ("margin", "margin.untrusted")])
+def test_a_calibration_of_what_is_switched_off_does_no_harm(tmp_path: Path, off: str, code: str) -> None:
+    name = code.partition(".")[0]
+    fitted = (FITTED % "1").replace("hijack.call", code).replace('"hijack"', f'"{name}"')
+    (tmp_path / "fitted.json").write_text(fitted, encoding="utf-8")
+    wire(settings(tmp_path, f"calibration = 'fitted.json'\n[detectors.{off}]\nenabled = false")).close()

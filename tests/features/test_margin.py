@@ -229,6 +229,11 @@ def test_scores_and_similarities_are_shares_for_any_strings(
         assert (margin.seq is None) == (margin.untrusted == 0.0)
 
 
+def test_a_call_that_the_goal_explains_whole_is_explained_by_no_more_than_all_of_it() -> None:
+    index = told("to send:money", "send")
+    assert index.explain("", ["money:to:send"]).goal == 1.0
+
+
 @given(st.lists(STEP, max_size=12), st.integers(0, 12), st.lists(STEP, max_size=6))
 def test_saving_and_restoring_at_any_point_changes_no_answer(
     steps: list[tuple[str, str] | tuple[str, tuple[str, list[str]]]],

@@ -4,7 +4,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from theodolite.core.errors import ConfigError
@@ -46,6 +46,8 @@ def test_the_same_text_always_comes_out_the_same(text: str) -> None:
     assert RuleRedactor().text(text) == REDACTOR.text(text)
 
 
+@example("", ["[REDACTED:EMAIL]"], str)
+@example("", ["[REDACTED:EMAIL]x", "x"], str)
 @given(ANY_TEXT, st.lists(ANY_TEXT, max_size=3), st.sampled_from([str, str.upper, str.lower, str.swapcase]))
 def test_no_canary_survives_in_any_case_and_none_comes_back(text: str, secrets: list[str], case: type[str]) -> None:
     planted = text.join(["", *[case(secret) for secret in secrets], ""])

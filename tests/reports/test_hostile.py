@@ -14,6 +14,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from theodolite.core.coverage import Coverage, Sight
+from theodolite.core.intent import ArgumentOrigin, Origin
 from theodolite.core.policy import Action, Decision, Outcome
 from theodolite.core.reader import Unreadable
 from theodolite.core.reading import Cause, Evidence, Failure, Level, Reading, Signal
@@ -27,7 +28,7 @@ from theodolite.reports.terminal import show
 from theodolite.reports.text import TextReport
 from theodolite.reports.totals import Report, Run, Totals
 from theodolite.runtime.monitor import Monitor
-from theodolite.runtime.replay import CallRow, Sighting, replay
+from theodolite.runtime.replay import CallRow, Goal, Sighting, replay
 from theodolite.testing.sessions import HOSTILE_TEXTS, hostile_session
 
 COMMAND = re.compile(r"(?m)^\s*::[A-Za-z]|##[\w.]*\[")
@@ -66,13 +67,17 @@ def sightings(draw: st.DrawFn) -> Sighting:
     signals = (alarm, Signal(said=failure)) if outcome in {Outcome.FINDING, Outcome.FAILED} else ()
     decision = Decision(session=session, seq=5, about=5, signals=signals)
     sight = Sight(detector="margin", version="1", decides=True, blind=True, spoke=1, failed=1)
+    origins = tuple(
+        [ArgumentOrigin(path=draw(TEXTS), origin=origin, seq=3, within=draw(st.booleans())) for origin in Origin]
+    )
     return Sighting(
         session=session,
         agent=draw(TEXTS),
         outcome=outcome,
         action=Action.LOG_ONLY,
         coverage=Coverage(events={"ToolCallProposed": 1}, channels={"unknown": 1}, detectors=(sight,)),
-        calls=(CallRow(tool=draw(TEXTS), decision=decision),),
+        goals=(Goal(seq=2, text=draw(TEXTS)),),
+        calls=(CallRow(tool=draw(TEXTS), decision=decision, origins=origins),),
         decisions=(decision,),
         unreadable=(part,),
     )
@@ -91,7 +96,7 @@ def _told(report: Report, items: list[Sighting | Unreadable], calibration: str =
 
 def _blocks(items: list[Sighting | Unreadable], calibration: str = "") -> list[Block]:
     blocks: list[Block] = []
-    _told(TextReport(blocks.extend), items, calibration)
+    _told(TextReport(blocks.extend, calls=True), items, calibration)
     return blocks
 
 

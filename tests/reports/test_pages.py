@@ -23,9 +23,9 @@ LISTS = {
 
 
 def _shipped() -> list[str]:
-    asking: dict[str, dict[str, object]] = {"behavior": {"enabled": True}}
+    asking: dict[str, dict[str, object]] = {"behavior": {"enabled": True}, "margin": {"enabled": True}}
     with wire(Settings(plugins=False, detectors=asking)) as instrument:
-        return sorted(code for detector in instrument.monitor.detectors for code in detector.bands)
+        return sorted(instrument.monitor.fleet.bands)
 
 
 def test_every_code_of_a_shipped_detector_has_its_page() -> None:

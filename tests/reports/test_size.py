@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from theodolite.core import intent
 from theodolite.core.coverage import Coverage, Sight
 from theodolite.core.event import Source
 from theodolite.core.policy import Action, Decision, Outcome
@@ -30,15 +31,16 @@ from theodolite.reports.text import TextReport
 from theodolite.reports.totals import NOWHERE, Origin, Report, Run, Totals
 from theodolite.reports.triage import Mark, Standing
 from theodolite.reports.writer import WriterReport
-from theodolite.runtime.replay import CallRow, Sighting, Step
+from theodolite.runtime.replay import CallRow, Goal, Sighting, Step
 
 Form = Callable[[BytesIO], Report]
 
 
-def _text(stream: BytesIO) -> Report:
+def _text(stream: BytesIO, *, calls: bool = False) -> Report:
     """The text as a terminal of ASCII gets it, which is the longest: up to ten bytes for a character."""
     return TextReport(
-        lambda blocks: stream.writelines(line.encode("ascii", "backslashreplace") for line in plain(blocks))
+        lambda blocks: stream.writelines(line.encode("ascii", "backslashreplace") for line in plain(blocks)),
+        calls=calls,
     )
 
 
@@ -54,6 +56,7 @@ FORMS: dict[str, Form] = {
     "junit": lambda stream: WriterReport(JUnitWriter(stream)),
     "sarif": lambda stream: WriterReport(SarifWriter(stream)),
     "text": _text,
+    "calls": lambda stream: _text(stream, calls=True),
     "png": _png,
 }
 EACH_FORM = pytest.mark.parametrize("form", FORMS)
@@ -104,13 +107,18 @@ def _session(text: str, turns: int, outcome: Outcome = Outcome.FINDING, name: st
         for seq in range(turns)
     ]
     sight = Sight(detector="margin", version="1", decides=True, blind=not loud, spoke=turns, failed=0)
+    found = intent.ArgumentOrigin(
+        path=text[:400], origin=intent.Origin.TOOL_RESULT, role=intent.Role.CREDENTIAL, seq=0, within=True
+    )
+    origins = (found,) * (12 if loud else 1)
     return Sighting(
         session=name or text,
         agent=text,
         outcome=outcome,
         action=Action.RESTRICTED_MODE,
         coverage=Coverage(events={"ToolCallProposed": turns}, channels={"unknown": turns}, detectors=(sight,)),
-        calls=tuple([CallRow(tool=text, decision=decision) for decision in made]),
+        goals=(Goal(seq=0, text=text[:400]),) * turns,
+        calls=tuple([CallRow(tool=text, decision=decision, origins=origins) for decision in made]),
         decisions=tuple(made),
         steps=tuple(
             [Step(seq=seq, turn=seq, event="ToolCallProposed", source=Source.MODEL, tool=text) for seq in range(turns)]
@@ -151,11 +159,17 @@ def test_a_hundred_thousand_sessions(form: str) -> None:
 def test_huge_sessions_of_which_not_all_fit(form: str, text: str) -> None:
     written = _written(form, _many(text, 25, 100))
     assert len(written) < LARGEST
-    more = {"html": b"more sessions", "sarif": b"more findings", "text": b"more sessions", "junit": b"unexplained"}
+    more = {
+        "html": b"more sessions",
+        "sarif": b"more findings",
+        "text": b"more sessions",
+        "calls": b"more sessions",
+        "junit": b"unexplained",
+    }
     assert more.get(form, b"") in written
 
 
-@pytest.mark.parametrize("form", ["html", "junit", "sarif", "text"])
+@pytest.mark.parametrize("form", ["html", "junit", "sarif", "text", "calls"])
 @pytest.mark.slow
 def test_memory_does_not_grow_with_sessions_that_do_not_fit(form: str) -> None:
     report, totals, held = FORMS[form](BytesIO()), Totals(), list[int]()

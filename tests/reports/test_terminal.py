@@ -64,6 +64,12 @@ def test_a_table_that_does_not_fit_becomes_sentences() -> None:
     assert _drawn([table], 30).split() == ["event", "7", "call", "send_all_the_money_away"]
 
 
+def test_a_table_without_names_of_columns_begins_with_its_rows() -> None:
+    table = Table(("", ""), ((Span("/to"), Span("from the user")),))
+    assert _drawn([table], 40) == "  /to  from the user\n"
+    assert _drawn([table], 16).split() == ["/to", "from", "the", "user"]
+
+
 def test_wide_characters_keep_columns_apart() -> None:
     table = Table(("call", "said"), ((Span("支付"), Span("x")), (Span("ab"), Span("y"))))
     assert _drawn([table], 40).splitlines()[1:] == ["  支付  x", "  ab    y"]

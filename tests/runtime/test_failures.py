@@ -19,6 +19,7 @@ from theodolite.core.reading import Cause, Evidence, Fact, Failure, Reading
 from theodolite.core.redaction import Redacted
 from theodolite.core.store import Entry, Kind, Record, verify
 from theodolite.core.window import Window
+from theodolite.features.folds import Folds
 from theodolite.redactors.rules import RuleRedactor
 from theodolite.runtime.drive import Panel
 from theodolite.runtime.ledger import KeptCoverage, KeptDecision
@@ -424,3 +425,18 @@ def test_a_detector_cannot_forget_that_a_model_is_not_the_session_s() -> None:
         (False, Action.LOG_ONLY),
         (True, Action.ELEVATED_REVIEW),
     ]
+
+
+def test_a_fault_of_the_folds_is_a_failure_and_the_call_is_judged_still(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(self: Folds, event: Event, operator: object) -> None:
+        del self, operator
+        if not isinstance(event, TurnEnded):
+            raise RecursionError("too deep")
+
+    monkeypatch.setattr(Folds, "fold", broken)
+    with Monitor([QuietDetector()], policy=Policy(hold=True)).session("s") as session:
+        decision = session.observe(ToolCallProposed(tool="bash", arguments={"command": "x"}))
+        after = session.observe(TurnEnded())
+    failures = [signal.said for signal in decision.signals if isinstance(signal.said, Failure)]
+    assert [(failure.detector, failure.cause) for failure in failures] == [("features", Cause.ERROR)]
+    assert not any(isinstance(signal.said, Failure) for signal in after.signals)

@@ -109,11 +109,11 @@ def test_an_id_with_a_lone_surrogate_is_spelled_out_and_can_be_kept() -> None:
 @pytest.mark.parametrize(
     ("detectors", "verifiers", "fault"),
     [
-        ([QuietDetector(), QuietDetector()], [], "two detectors or verifiers are called quiet: leave one out"),
+        ([QuietDetector(), QuietDetector()], [], "two detectors, fusions or verifiers are called quiet: leave one out"),
         (
             [QuietDetector(name="both")],
             [ScriptedVerifier(codes=frozenset({"x.y"}), name="both")],
-            "two detectors or verifiers are called both",
+            "two detectors, fusions or verifiers are called both",
         ),
         (
             [QuietDetector(bands={"margin.x": Band(alert=0.5)})],
@@ -283,8 +283,8 @@ def test_what_is_no_saved_session_is_refused() -> None:
     for junk in (None, 5, b"", b"{}", b"[]", saved[:-1], b"\xff", saved.replace(b'"turn":0', b'"turn":"x"')):
         with pytest.raises(EventError, match=r"^this is not a saved session: .*; give what Session\.save returned"):
             restore(junk)
-    with pytest.raises(EventError, match="session s-1 was saved in form 99, and this version reads 2"):
-        monitor.restore(saved.replace(b'"schema":2', b'"schema":99'))
+    with pytest.raises(EventError, match="session s-1 was saved in form 99, and this version reads 3"):
+        monitor.restore(saved.replace(b'"schema":3', b'"schema":99'))
 
 
 def test_clearing_is_kept_with_who_did_it_and_why() -> None:

@@ -436,9 +436,9 @@ def test_a_session_of_another_form_is_an_error_after_all_others_are_back_and_sta
             first.session(f"s-{n}").request_probe("r")
     [first_saved, *_] = shelf.held()
     name = names([first_saved])[0]
-    shelf.keep(name, first_saved.replace(b'"schema":2', b'"schema":1'))
+    shelf.keep(name, first_saved.replace(b'"schema":3', b'"schema":1'))
     second = monitor(shelf)
-    with pytest.raises(EventError, match=f"session {name} was saved in form 1, and this version reads 2"):
+    with pytest.raises(EventError, match=f"session {name} was saved in form 1, and this version reads 3"):
         second.recover()
     assert len(second.sessions) == 2
     second.close()

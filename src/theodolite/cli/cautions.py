@@ -5,6 +5,7 @@ from __future__ import annotations
 from theodolite.config.wiring import Instrument
 from theodolite.core.calibration import Calibration
 from theodolite.core.detector import AnyDetector
+from theodolite.core.fusion import AnyFusion
 from theodolite.core.policy import Action, Mode, highest
 from theodolite.core.reading import Status
 from theodolite.core.redaction import Profile
@@ -17,7 +18,7 @@ def reach(instrument: Instrument) -> Action:
     fleet = instrument.monitor.fleet
     fitted = fleet.calibration
     reached = [Action.LOG_ONLY]
-    for detector in fleet.detectors:
+    for detector in fleet.speakers:
         if fleet.policy.mode(detector.name) is Mode.OBSERVE:
             continue
         for code in detector.bands:
@@ -29,7 +30,7 @@ def reach(instrument: Instrument) -> Action:
     return highest(reached)
 
 
-def _vouches(fitted: Calibration | None, code: str, detector: AnyDetector) -> bool:
+def _vouches(fitted: Calibration | None, code: str, detector: AnyDetector | AnyFusion) -> bool:
     """Whether an artefact can make a signal of this code CALIBRATED."""
     if fitted is None or fitted.status is not Status.CALIBRATED or detector.bands[code].status is Status.EXACT:
         return False

@@ -195,7 +195,7 @@ def _import_ms() -> int:
 
 
 def _detectors(instrument: Instrument) -> Iterator[DetectorHealth]:
-    for detector in instrument.monitor.detectors:
+    for detector in instrument.monitor.fleet.speakers:
         bands = [
             BandHealth(
                 code=code,

@@ -23,6 +23,8 @@ theodolite scan recordings/ --format jsonl --jobs 4 > sessions.jsonl
 theodolite scan recordings/ --store evidence.db --fail-on elevated_review
 
 theodolite scan recordings/ --baseline known.json
+
+theodolite scan session.jsonl --calls
 """
 
 
@@ -71,6 +73,15 @@ _FailOn = Annotated[
         "of for any finding.",
     ),
 ]
+_Calls = Annotated[
+    bool,
+    typer.Option(
+        "--calls",
+        metavar="",
+        help="Tell of every call the goal, where each argument came from, the score and why; also of sessions in which "
+        "nothing was found. For text: the other forms have it anyway.",
+    ),
+]
 
 
 def scan(  # noqa: PLR0913, PLR0917 - every option is an argument: that is how typer reads a command
@@ -89,6 +100,7 @@ def scan(  # noqa: PLR0913, PLR0917 - every option is an argument: that is how t
     write_baseline: _WriteBaseline = None,
     suppressions: _Suppressions = None,
     fail_on: _FailOn = None,
+    calls: _Calls = False,
 ) -> None:
     """Judge recorded sessions, and report what was found, why, and what could not be judged.
 
@@ -118,5 +130,6 @@ def scan(  # noqa: PLR0913, PLR0917 - every option is an argument: that is how t
             suppressions=suppressions,
             today=datetime.now(UTC).date(),
             fail_on=fail_on,
+            calls=calls,
         )
         raise typer.Exit(scan_recordings(request))

@@ -26,7 +26,8 @@ from theodolite.core.policy import Action, Outcome, highest
 from theodolite.core.reader import Unreadable
 from theodolite.readers.detection import find_recordings
 from theodolite.reports.layout import counted
-from theodolite.reports.text import triage_lines
+from theodolite.reports.pages import pages_of
+from theodolite.reports.text import TextReport, triage_lines
 from theodolite.reports.totals import Origin, Totals
 from theodolite.reports.triage import Triage, Triaged
 from theodolite.runtime.replay import Sighting
@@ -37,7 +38,10 @@ SCAN = Verb("scan", "scanning", "judged")
 
 
 class Request(Judgeable, frozen=True, kw_only=True):
-    """What was asked for: the arguments of `scan`. `today` says which suppressions are in force."""
+    """What was asked for: the arguments of `scan`. `today` says which suppressions are in force.
+
+    `calls`: each call is to be told.
+    """
 
     today: date
     jobs: int = 1
@@ -47,10 +51,13 @@ class Request(Judgeable, frozen=True, kw_only=True):
     suppressions: Path | None = None
     probes: bool = True
     fail_on: Reached | None = None
+    calls: bool = False
 
 
 def scan_recordings(request: Request) -> int:
     """Scan, write the report, and return the exit status. Raises TheodoliteError and KeyboardInterrupt."""
+    if request.calls and request.form is not Form.TEXT:
+        raise ConfigError(f"--calls is for text: leave it out, --format {request.form} tells of calls what it can")
     settings = with_system(with_model(read_settings(request.config), request.model), request.system)
     if not request.probes:
         settings = without_models(settings)
@@ -67,7 +74,9 @@ def scan_recordings(request: Request) -> int:
         for caution in cautions(instrument, fail_on):
             say(f"warning: {caution}")
         judging = Judging(SCAN, request, instrument, files)
-        judging.report(_judged(request, settings), _Triaging(triage, baseline))
+        pages = pages_of(instrument.monitor.detectors)
+        text = partial(TextReport, pages=pages, calls=True) if request.calls else None
+        judging.report(_judged(request, settings), _Triaging(triage, baseline), text=text)
     if request.form is Form.JSONL or request.output is not None:
         judging.say_result()
         for line in triage_lines(judging.totals, triage.result(complete=True)):

@@ -237,13 +237,11 @@ def open_model(name: str, settings: ModelSettings, folder: Path = Path()) -> Mod
 
 
 def players(panel: PanelSettings, models: Mapping[str, ModelSettings], folder: Path = Path()) -> dict[Role, Model]:
-    """Return who plays which role; nobody where no subject is named. Each model is opened once.
+    """Return who plays which role; nobody one that no name is given for. Each model is opened once.
 
     Raises ConfigError for a name that is none of the models', and what `open_model` raises.
     """
-    if not panel.subject:
-        return {}
-    names = {role: getattr(panel, role.value) or panel.subject for role in Role}
+    names = {role: name for role in Role if (name := getattr(panel, role.value) or panel.subject)}
     for role, name in names.items():
         if name not in models:
             raise ConfigError(f"panel.{role.value}: no model is named {name!r}; known: {', '.join(models) or 'none'}")

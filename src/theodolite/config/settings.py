@@ -18,7 +18,7 @@ from theodolite.config.models import KINDS, ModelSettings, PanelSettings
 from theodolite.core.arguments import is_mapping
 from theodolite.core.budget import Budget
 from theodolite.core.errors import ConfigError
-from theodolite.core.intent import Effect
+from theodolite.core.intent import Effect, ToolRule
 from theodolite.core.policy import Mode
 from theodolite.core.redaction import Profile
 
@@ -40,9 +40,9 @@ PAGE = "The keys and values are on the page docs/reference/configuration.md."
 # Keys whose value is one of a few words.
 _WORDS: Mapping[str, type[StrEnum]] = {"profile": Profile, "default": Mode}
 # Tables whose keys the operator chooses, and what their values are.
-_OPEN_TABLES: tuple[tuple[str, type], ...] = (
+_OPEN_TABLES: tuple[tuple[str, object], ...] = (
     ("policy.modes", Mode),
-    ("tools", Effect),
+    ("tools", Effect | ToolRule),
     ("detectors", dict),
 )
 
@@ -109,15 +109,15 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The whole file. Paths in it are relative to the file.
 
     `detectors` has a table for each detector by name: `enabled`, and the detector's own settings. `tools` maps tool
-    names to their effect: read, write or unknown. `models` has a table for each model by name, `panel` says which role
-    each plays, `budget` how much may be asked of them. `calibration` is the path of an artefact. `redactor` names the
-    redactor, `plugins = false` leaves out what other packages bring.
+    names to their effect, read, write or unknown, or to a table that says more (`ToolRule`). `models` has a table for
+    each model by name, `panel` says which role each plays, `budget` how much may be asked of them. `calibration` is the
+    path of an artefact. `redactor` names the redactor, `plugins = false` leaves out what other packages bring.
     """
 
     policy: PolicySettings = PolicySettings()
     store: StoreSettings = StoreSettings()
     detectors: dict[str, dict[str, object]] = {}
-    tools: dict[str, Effect] = {}
+    tools: dict[str, Effect | ToolRule] = {}
     models: dict[str, ModelSettings] = {}
     panel: PanelSettings = PanelSettings()
     budget: Budget = Budget()

@@ -19,6 +19,7 @@ from theodolite.config.settings import Settings, explained, nearest, read_settin
 from theodolite.core.calibration import Calibration
 from theodolite.core.detector import AnyDetector
 from theodolite.core.errors import CalibrationError, ConfigError, StoreError
+from theodolite.core.fusion import AnyFusion
 from theodolite.core.policy import STARTING_MODES, Policy
 from theodolite.core.reader import Reader
 from theodolite.core.reading import Failure
@@ -26,7 +27,11 @@ from theodolite.core.redaction import CategoricalOnly, Profile, Redactor
 from theodolite.core.shelf import Shelf
 from theodolite.core.store import Store
 from theodolite.core.verifier import Verifier
+from theodolite.detectors.anomaly.detector import AnomalyDetector
 from theodolite.detectors.behavior.detector import BehaviorDetector
+from theodolite.detectors.fusion import HijackFusion
+from theodolite.detectors.trajectory.goal_drift import GoalDriftDetector
+from theodolite.detectors.trajectory.hijack import HijackDetector
 from theodolite.detectors.trajectory.margin import MarginDetector
 from theodolite.detectors.trajectory.shadow_memory import ShadowMemoryDetector
 from theodolite.readers.anthropic_messages import AnthropicMessages
@@ -38,6 +43,7 @@ from theodolite.redactors.rules import Pseudonyms, RuleRedactor
 from theodolite.runtime.answers import attempted
 from theodolite.runtime.monitor import Monitor
 from theodolite.runtime.recorder import Recorder
+from theodolite.verifiers.judge import JudgeVerifier
 
 if TYPE_CHECKING:
     from theodolite.runtime.drive import Panel
@@ -52,12 +58,17 @@ _F = TypeVar("_F", bound=Callable[..., object])
 _T = TypeVar("_T")
 
 _DETECTORS: Mapping[str, Callable[..., AnyDetector]] = {
+    "anomaly": AnomalyDetector,
     "behavior": BehaviorDetector,
+    "goal_drift": GoalDriftDetector,
+    "hijack": HijackDetector,
     "margin": MarginDetector,
     "shadow_memory": ShadowMemoryDetector,
 }
 _ASKING = frozenset({"behavior"})
-_VERIFIERS: Mapping[str, Callable[[], Verifier]] = {}
+# The margin is a part of what hijack scores, and would raise each alarm a second time, and its own false ones.
+_BY_REQUEST = frozenset({"margin"})
+_VERIFIERS: Mapping[str, Callable[..., Verifier]] = {"anomaly_judge": JudgeVerifier}
 _REDACTORS: Mapping[str, Callable[..., Redactor]] = {"rules": RuleRedactor}
 
 
@@ -124,14 +135,18 @@ def wire(
     kept = folder / settings.store.path if store is None and settings.store.path else store
     fitted = calibration or (folder / settings.calibration if settings.calibration else None)
     offered = _offered(settings, "detectors", _DETECTORS), _offered(settings, "verifiers", _VERIFIERS)
-    detectors, verifiers = _detectors(settings, offered[0]), _verifiers(offered[1])
+    if offered[0].pop(HijackFusion.name, None):
+        leave_out(f"the detector {HijackFusion.name!r}: the name is taken by the fusion of all detectors")
+    detectors, verifiers = _detectors(settings, offered[0]), _verifiers(settings, offered[1], asks=asks)
+    fusions = _fusions(settings)
     build = partial(
         Monitor,
         detectors,
+        fusions=fusions,
         verifiers=verifiers,
-        policy=_policy(settings, [*STARTING_MODES, *offered[0], *offered[1]]),
+        policy=_policy(settings, [*STARTING_MODES, *offered[0], HijackFusion.name, *offered[1]]),
         redactor=_redactor(settings, key),
-        calibration=_calibration(fitted, settings, detectors, verifiers) if fitted else None,
+        calibration=_calibration(fitted, settings, [*detectors, *fusions], verifiers) if fitted else None,
         effects=settings.tools,
         panel=_panel(settings, folder) if asks else None,
         budget=settings.budget,
@@ -246,32 +261,33 @@ def _try_verifier(verifier: Verifier) -> None:
 
 
 def _detectors(settings: Settings, offered: Mapping[str, Callable[..., AnyDetector]]) -> list[AnyDetector]:
+    known = [*offered, HijackFusion.name]
     for name in settings.detectors:
-        if name not in offered:
-            raise ConfigError(f"detectors: there is no detector {name!r}; {nearest(name, list(offered))}")
-    made = [
-        _detector(name, kind, settings.detectors.get(name, {}))
-        for name, kind in offered.items()
-        if _enabled(name, settings)
-    ]
+        if name not in known:
+            raise ConfigError(f"detectors: there is no detector {name!r}; {nearest(name, known)}")
+    made = [_detector(name, kind, _table(settings, name)) for name, kind in offered.items() if _enabled(name, settings)]
     return [detector for detector in made if detector is not None]
 
 
 def _enabled(name: str, settings: Settings) -> bool:
     # Who would have to ask models has nothing to do where none is named.
-    default = name not in _ASKING or bool(settings.panel.subject)
+    default = name not in _BY_REQUEST and (name not in _ASKING or bool(settings.panel.subject))
     enabled = settings.detectors.get(name, {}).get("enabled", default)
     if not isinstance(enabled, bool):
         raise ConfigError(f"detectors.{name}.enabled must be true or false, not {enabled!r}")
     return enabled
 
 
-def _detector(name: str, kind: Callable[..., AnyDetector], table: Mapping[str, object]) -> AnyDetector | None:
-    make = _configured(name, kind, {key: value for key, value in table.items() if key != "enabled"})
+def _table(settings: Settings, name: str) -> dict[str, object]:
+    return {key: value for key, value in settings.detectors.get(name, {}).items() if key != "enabled"}
+
+
+def _detector(name: str, kind: Callable[..., AnyDetector], table: dict[str, object]) -> AnyDetector | None:
+    make = _configured(name, kind, table)
     return make() if name in _DETECTORS else _usable(f"the detector {name!r}", make, _try_detector)
 
 
-def _configured(name: str, kind: Callable[..., AnyDetector], given: dict[str, object]) -> Callable[[], AnyDetector]:
+def _configured(name: str, kind: Callable[..., _T], given: dict[str, object]) -> Callable[[], _T]:
     """Return what makes a detector with its settings. Raises ConfigError for settings that it does not take."""
     settings: object = getattr(kind, "settings", None)
     if not (isinstance(settings, type) and issubclass(settings, Struct)):
@@ -288,12 +304,27 @@ def _configured(name: str, kind: Callable[..., AnyDetector], given: dict[str, ob
         raise ConfigError(f"detectors.{name}: {explained(str(error), keys, table)}") from error
 
 
-def _verifiers(offered: Mapping[str, Callable[[], Verifier]]) -> list[Verifier]:
+def _fusions(settings: Settings) -> list[AnyFusion]:
+    """Return the fusion, which has nothing to hear without the detector that it starts from."""
+    _configured(HijackFusion.name, HijackFusion, _table(settings, HijackFusion.name))
+    heard = _enabled(HijackDetector.name, settings)
+    return [HijackFusion()] if heard and _enabled(HijackFusion.name, settings) else []
+
+
+def _verifiers(settings: Settings, offered: Mapping[str, Callable[..., Verifier]], *, asks: bool) -> list[Verifier]:
     made = [
-        kind() if name in _VERIFIERS else _usable(f"the verifier {name!r}", kind, _try_verifier)
+        _judge(settings, asks=asks) if name in _VERIFIERS else _usable(f"the verifier {name!r}", kind, _try_verifier)
         for name, kind in offered.items()
     ]
     return [verifier for verifier in made if verifier is not None]
+
+
+def _judge(settings: Settings, *, asks: bool) -> Verifier | None:
+    # A judge is named, and never taken for one: an agent's own model, or a small one, is a poor judge of calls.
+    if not (asks and settings.panel.judge and _enabled("anomaly", settings)):
+        return None
+    table = settings.detectors.get("anomaly", {})
+    return JudgeVerifier(task=str(table.get("task", "")), policy=str(table.get("policy", "")))
 
 
 def _readers(settings: Settings, key: bytes | None) -> tuple[Reader, ...]:
@@ -374,7 +405,7 @@ def _sqlite(path: Path, *, key: bytes | None) -> Store:
 
 
 def _calibration(
-    path: Path, settings: Settings, detectors: Iterable[AnyDetector], verifiers: Iterable[Verifier]
+    path: Path, settings: Settings, detectors: Collection[AnyDetector | AnyFusion], verifiers: Iterable[Verifier]
 ) -> Calibration:
     try:
         document = path.read_bytes()
@@ -382,7 +413,9 @@ def _calibration(
         raise CalibrationError(f"the calibration {path} cannot be read: {error}") from error
     fitted = Calibration.load(document, str(path))
     # What was fitted for a detector that is switched off does no harm.
-    off = {name for name in settings.detectors if not _enabled(name, settings)}
+    off = {name for name in (*_DETECTORS, *settings.detectors) if not _enabled(name, settings)}
+    if HijackDetector.name in off:
+        off.add(HijackFusion.name)
     names = {detector.name for detector in detectors} | {verifier.name for verifier in verifiers}
     codes = {code for detector in detectors for code in detector.bands}
     _check_known(f"{path}: versions: there is no detector", fitted.versions, names, off)

@@ -93,14 +93,14 @@ def leaves(value: object, path: str = "") -> Iterator[tuple[str, str]]:
 
     Truth values and nulls carry no origin worth tracing and are passed over.
     """
-    if is_mapping(value):
+    if isinstance(value, str):  # asked first, as most are
+        yield path, value
+    elif is_mapping(value):
         for key, item in value.items():
             yield from leaves(item, pointer(path, str(key)))
     elif is_sequence(value):
         for index, item in enumerate(value):
             yield from leaves(item, pointer(path, index))
-    elif isinstance(value, str):
-        yield path, value
     elif isinstance(value, int | float) and not isinstance(value, bool):
         yield path, str(value)
 

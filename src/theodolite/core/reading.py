@@ -51,7 +51,8 @@ class Fact(Struct, frozen=True, array_like=True, gc=False):
         if isinstance(self.value, str):
             spell_out(self, "value")
         elif math.isfinite(self.value):
-            force_setattr(self, "value", float(self.value))
+            if type(self.value) is not float:
+                force_setattr(self, "value", float(self.value))
         else:
             raise ValueError(f"fact {self.name} is {self.value}, which is not a number")
 

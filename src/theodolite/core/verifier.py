@@ -9,6 +9,7 @@ from msgspec import Struct
 from theodolite.core.detector import Asker
 from theodolite.core.event import AnyEvent
 from theodolite.core.inquiry import Exchange
+from theodolite.core.intent import NormalizedIntent
 from theodolite.core.reading import Signal
 
 __all__ = ("Case", "Verifier")
@@ -20,6 +21,7 @@ class Case(Struct, frozen=True, kw_only=True, gc=False):
     signal: Signal
     exchanges: tuple[Exchange, ...] = ()
     events: tuple[AnyEvent, ...] = ()
+    intents: tuple[NormalizedIntent, ...] = ()
 
 
 class Verifier(Asker, Protocol):

@@ -9,9 +9,15 @@ from msgspec import UNSET, Struct
 
 from theodolite.core.event import AnyEvent, MessageObserved, ToolResultObserved, encode_event
 from theodolite.core.inquiry import Message
-from theodolite.core.intent import Call
+from theodolite.core.intent import Call, NormalizedIntent
 
-__all__ = ("Window", "weight")
+__all__ = ("INTENTS", "QUOTE", "Window", "weight")
+
+QUOTE = 2_000
+"""Characters of a passage that evidence quotes: it is to be read by a person. A sentence that is longer is none."""
+
+INTENTS = 10
+"""Calls whose intents a Window holds: the window of axor-classifier-simple."""
 
 
 class Window(Struct, kw_only=True):
@@ -19,7 +25,8 @@ class Window(Struct, kw_only=True):
 
     `secret` is the session's own: what `draw` gives from it, nobody outside can foresee. No `repr` shows it.
     `call` is what was folded about the call under judgment, while a ToolCallProposed is being judged; `goal` says
-    whether a goal is known. Adding an event is O(1) amortized; the newest event is always kept, whatever its size.
+    whether a goal is known; `intents` are those of the last ten calls, this one included. Adding an event is O(1)
+    amortized; the newest event is always kept, whatever its size.
 
     `size` and `room` bound memory. 64 events are eight rounds of eight events, the window of zeph's ShadowMemory; up to
     twice as many are held. 262,144 bytes of JSON are the text of about the largest context that models offered in 2025.
@@ -37,6 +44,7 @@ class Window(Struct, kw_only=True):
     held: int = 0
     call: Call | None = None
     goal: bool = False
+    intents: tuple[NormalizedIntent, ...] = ()
     secret: bytes = b""
 
     def __post_init__(self) -> None:
@@ -83,6 +91,13 @@ class Window(Struct, kw_only=True):
         """Return the event of that seq, or None when it is no longer (or not yet) held."""
         place = seq - self.first
         return self.events[place] if 0 <= place < len(self.events) else None
+
+    def quoted(self, seq: int | None, start: int, end: int) -> str:
+        """Return a passage of what was read or said, at most 2,000 characters; "" where it is no longer held."""
+        source = None if seq is None else self.find(seq)
+        if not isinstance(source, ToolResultObserved | MessageObserved) or source.text is UNSET:
+            return ""
+        return str(source.text)[start:end][:QUOTE]
 
     def recent(self) -> Iterator[AnyEvent]:
         """Yield at most `size` events, oldest first."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import islice
 
-from msgspec import UNSET, Struct
+from msgspec import UNSET, Struct, field
 
 from theodolite.core.arguments import leaves
 from theodolite.core.detector import Feature
@@ -13,15 +13,19 @@ from theodolite.core.event import (
     Event,
     GoalStated,
     MessageObserved,
+    Tool,
     ToolCallProposed,
     ToolResultObserved,
     ToolsDeclared,
 )
-from theodolite.core.intent import Call, Effect
+from theodolite.core.intent import Call, Operator, Role, ToolRule
+from theodolite.features.goal import Goal
 from theodolite.features.index import WordIndex
 from theodolite.features.intents import IntentFold
-from theodolite.features.margin import explain
+from theodolite.features.margin import explain, tool_words
 from theodolite.features.provenance import origins
+from theodolite.features.roles import declared_roles
+from theodolite.features.sources import owned
 
 __all__ = ("Folds",)
 
@@ -29,6 +33,7 @@ __all__ = ("Folds",)
 # beginning, as ShadowMemory does with 100 characters.
 _LEAVES = 4_096
 _FEW = 16
+_VALUE = 4_096  # characters of a value that are read
 _BEGINNING = 256
 
 
@@ -41,6 +46,8 @@ class Folds(Struct, kw_only=True):
     intents: IntentFold
     index: WordIndex | None = None
     goal: bool = False
+    aims: Goal = field(default_factory=Goal)
+    roles: dict[str, dict[str, Role]] = {}
 
     @classmethod
     def begin(cls, needs: Collection[Feature]) -> Folds:
@@ -53,27 +60,46 @@ class Folds(Struct, kw_only=True):
         index = Folds.begin(needs).index
         # Not `or`: an index is as false as its length, which is 0 while only the goal is known.
         kept = index if index is None or self.index is None else self.index
-        return Folds(intents=self.intents, index=kept, goal=self.goal)
+        return Folds(intents=self.intents, index=kept, goal=self.goal, aims=self.aims, roles=self.roles)
 
-    def fold(self, event: Event, operator: Mapping[str, Effect]) -> Call | None:
+    def fold(self, event: Event, operator: Operator) -> Call | None:
         """Take one event; return what is known about the call, if it is one."""
         if isinstance(event, ToolCallProposed):
             return self._call(event, operator)
         if isinstance(event, ToolResultObserved):
+            if not event.source.trusted:
+                self.intents.returned(event, operator)
             if event.text is not UNSET:
-                self._returned(event.seq, str(event.text), trusted=event.source.trusted)
+                self._result(event, str(event.text), operator)
         elif isinstance(event, GoalStated):
             if event.source.trusted:
                 self.goal = True
                 self._said(event.text)
         elif isinstance(event, MessageObserved):
-            if event.role == "user" and event.text is not UNSET:
-                self._returned(event.seq, str(event.text), trusted=event.source.trusted)
+            self._message(event)
         elif isinstance(event, ToolsDeclared):
-            self.intents.declare(event.tools)
+            self._declared(event.tools)
         return None
 
+    def _message(self, event: MessageObserved) -> None:
+        if event.role == "user" and event.text is not UNSET:
+            if not event.source.trusted:
+                self.intents.saw_outside()
+            self._returned(event.seq, str(event.text), trusted=event.source.trusted)
+
+    def _declared(self, tools: Iterable[Tool]) -> None:
+        self.intents.declare(tuple(tools))
+        self.roles = {tool.name: roles for tool in tools if (roles := declared_roles(tool))}
+
+    def _result(self, event: ToolResultObserved, text: str, operator: Operator) -> None:
+        if event.source.trusted or not owned(event.tool, operator):
+            self._returned(event.seq, text, trusted=event.source.trusted)
+        elif self.index is not None:
+            self.index.record(event.seq, text)
+
     def _said(self, text: str) -> None:
+        self.aims.hear(text)
+        self.intents.heard(text)
         if self.index is not None:
             self.index.trust(text)
 
@@ -81,21 +107,28 @@ class Folds(Struct, kw_only=True):
         if trusted:
             self._said(text)
             return
-        self.intents.saw_outside()
         if self.index is not None:
             self.index.distrust(seq, text)
 
-    def _call(self, event: ToolCallProposed, operator: Mapping[str, Effect]) -> Call:
-        intent = self.intents.of(event, operator)
+    def _roles(self, tool: str, operator: Operator) -> Mapping[str, Role]:
+        declared, rule = self.roles.get(tool, {}), operator.get(tool)
+        return {**declared, **rule.arguments} if isinstance(rule, ToolRule) and rule.arguments else declared
+
+    def _call(self, event: ToolCallProposed, operator: Operator) -> Call:
         given = event.values()
+        intent = self.intents.of(event, operator, {} if given is UNSET else given)
         values = [] if given is UNSET else list(islice(leaves(given), _LEAVES if self.index is not None else _FEW))
         text = " ".join([event.tool, *[text[:_BEGINNING] for _, text in values[:_FEW]]])[:_BEGINNING]
         if self.index is None:
             return Call(seq=event.seq, text=text, intent=intent)
+        texts = [value for _, value in values]
+        spoken = self.index.spoken(texts, _VALUE, tool_words(event.tool))
+        traced = origins(self.index, values, self._roles(event.tool, operator), spoken)
         return Call(
             seq=event.seq,
             text=text,
             intent=intent,
-            origins=origins(self.index, values),
-            margin=explain(self.index, event.tool, [value for _, value in values], intent),
+            origins=traced,
+            margin=explain(self.index, event.tool, texts, intent, spoken),
+            grounds=self.aims.grounds(intent, traced, self.index),
         )

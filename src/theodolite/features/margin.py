@@ -14,16 +14,16 @@ user who asks the agent to do what a document says looks like a hijack. The limi
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from operator import itemgetter
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
 from msgspec import Struct
 
-from theodolite.core.intent import Effect, Margin, NormalizedIntent, Permission
-from theodolite.features.index import Sentence, WordIndex, words_of
-from theodolite.features.intents import words as name_words
+from theodolite.core.intent import TOOL_LENGTH, Effect, Margin, NormalizedIntent, Permission
+from theodolite.features.index import Sentence, Spoken, WordIndex, words_of
+from theodolite.features.intents import words
 
-__all__ = ("explain",)
+__all__ = ("explain", "fetches", "tool_words")
 
 # Chosen on the train split of the recorded AgentDojo sessions, one suite left out at a time; `benchmarks/margin.py`
 # prints the figures. They stand on a plateau: half as much or half as much again of any costs at most 0.01 of AUC.
@@ -52,12 +52,18 @@ class _Part(Struct, frozen=True, gc=False):
     weight: float
 
 
-def explain(index: WordIndex, tool: str, values: Sequence[str], intent: NormalizedIntent | None = None) -> Margin:
+def explain(
+    index: WordIndex,
+    tool: str,
+    values: Sequence[str],
+    intent: NormalizedIntent | None = None,
+    spoken: Spoken | None = None,
+) -> Margin:
     """Return how a call is explained by what is known so far; without an intent it counts as a write.
 
-    64 values are read, names and then the shortest first, of each 4,096 characters, up to 512 words in all; the
-    commonest words are left out where the call would touch over 2,048 sentences. Sequence: `explain` comes before the
-    results of its call, whose echo it tells the index to expect.
+    `spoken` are the words of the values, where they are known. 64 values are read, names and then the shortest first,
+    of each 4,096 characters, up to 512 words in all; the commonest words are left out where the call would touch over
+    2,048 sentences. Sequence: `explain` comes before the results of its call, whose echo it tells the index to expect.
 
     >>> index = WordIndex()
     >>> index.trust("Summarize my inbox.")
@@ -66,29 +72,37 @@ def explain(index: WordIndex, tool: str, values: Sequence[str], intent: Normaliz
     >>> margin.score > 0.8, margin.goal, (margin.seq, margin.start)
     (True, 0.0, (2, 7))
     """
-    parts = _parts(tool, values)
-    fetches = intent is not None and _fetches(intent)
+    names = _ordered(values)
+    if spoken is None:
+        spoken = index.spoken(names, _VALUE, tool_words(tool))
+    parts = _parts(tool, names, spoken)
+    fetched = intent is not None and fetches(intent)
     # A fetched text is no echo.
-    index.expect_echo(() if fetches else [part.words for part in parts])
-    rarity = _rarities(index, parts)
+    index.expect_echo(() if fetched else [part.words for part in parts])
+    counts = _counts(index, parts, spoken)
+    if sum(counts.values()) > _VISITS:
+        parts = _affordable(parts, counts)
+    rarities: dict[int, float] = {}
     goal, total = 0.0, 0.0
     found: dict[int, float] = {}
     for part in parts:
-        words = [word for word in part.words if word in rarity]
-        whole = sum([rarity[word] for word in words])
-        if not words:
-            continue
+        whole, known, common = _rarities(index, part, counts, rarities)
         mass = part.weight * math.sqrt(whole)
+        each = mass / whole**2  # the share of the part that a text holds counts squared
         total += mass
-        goal += mass * _share(sum([rarity[word] for word in words if word in index.goal]), whole)
-        for number, held in index.weigh(words, rarity).items():
-            found[number] = found.get(number, 0.0) + mass * _share(held, whole)
+        goal += each * known**2
+        for number, held in index.weigh(common).items():
+            found[number] = found.get(number, 0.0) + each * held * held
     best, untrusted = _best(index, found)
-    evidence = (untrusted - goal) * (_FETCH if fetches and untrusted > goal else 1.0)
+    evidence = untrusted - goal
+    lead = evidence / (abs(evidence) + _HALF)
+    evidence *= _FETCH if fetched and untrusted > goal else 1.0
     return Margin(
         score=0.5 + 0.5 * evidence / (abs(evidence) + _HALF),
-        goal=goal / total if total else 0.0,
-        untrusted=untrusted / total if total else 0.0,
+        lead=lead,
+        # What is rounded in the sums can take a share past 1.
+        goal=min(1.0, goal / total) if total else 0.0,
+        untrusted=min(1.0, untrusted / total) if total else 0.0,
         seq=best.seq if best else None,
         start=best.start if best else 0,
         end=best.end if best else 0,
@@ -96,32 +110,65 @@ def explain(index: WordIndex, tool: str, values: Sequence[str], intent: Normaliz
     )
 
 
-def _rarities(index: WordIndex, parts: Sequence[_Part]) -> dict[str, float]:
-    """Return how rare each word of a call is: 1 where no sentence holds it, near 0 where all do.
+def tool_words(tool: str) -> tuple[str, ...]:
+    """Return the words of a tool's name, each once; of a longer name those of its first 128 characters."""
+    return _tool_words(tool[:TOOL_LENGTH])
 
-    The IDF of this session, as a share. The commonest words are left out where all of them together stand in too many
-    sentences.
+
+# The same few tools are called over and over. 4,096 names are more than any host offers.
+@lru_cache(maxsize=4096)
+def _tool_words(tool: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(words(tool)))
+
+
+def _counts(index: WordIndex, parts: Sequence[_Part], spoken: Spoken) -> Mapping[str, int]:
+    """Return in how many sentences the words of a call stand."""
+    missing = [word for part in parts for word in part.words if word not in spoken.counts]
+    return {**spoken.counts, **index.counts(missing)} if missing else spoken.counts
+
+
+def _rarities(
+    index: WordIndex, part: _Part, counts: Mapping[str, int], rarities: dict[int, float]
+) -> tuple[float, float, list[tuple[str, float]]]:
+    """Return how rare the words of a part are: all, those that the goal holds, and each that a sentence holds.
+
+    The IDF of this session, as a share: 1 where no sentence holds the word, near 0 where all do. `rarities` are those
+    found before, by count.
     """
-    counts = index.counts(word for part in parts for word in part.words)
-    if sum(counts.values()) > _VISITS:
-        counts = dict(_affordable(counts))
-    known = len(index) + 2
-    most = math.log(known)
-    return {word: math.log(known / (count + 1)) / most for word, count in counts.items()}
+    whole, known = 0.0, 0.0
+    common: list[tuple[str, float]] = []
+    for word in part.words:
+        count = counts[word]
+        rarity = rarities.get(count)
+        if rarity is None:
+            most = len(index) + 2
+            rarity = rarities[count] = math.log(most / (count + 1)) / math.log(most)
+        whole += rarity
+        if word in index.goal:
+            known += rarity
+        if count:
+            common.append((word, rarity))
+    return whole, known, common
 
 
-def _affordable(counts: dict[str, int]) -> Iterator[tuple[str, int]]:
+def _affordable(parts: Iterable[_Part], counts: Mapping[str, int]) -> list[_Part]:
+    """Return the parts without the commonest words, where all of them together stand in too many sentences."""
     room = _VISITS
-    for word, count in sorted(counts.items(), key=itemgetter(1)):
-        room -= count
+    kept: dict[str, bool] = {}
+    for word in sorted(dict.fromkeys([word for part in parts for word in part.words]), key=counts.__getitem__):
+        room -= counts[word]
         if room < 0:
-            return
-        yield word, count
+            break
+        kept[word] = True
+    left = [_Part(tuple([word for word in part.words if word in kept]), part.weight) for part in parts]
+    return [part for part in left if part.words]
 
 
 def _best(index: WordIndex, found: dict[int, float]) -> tuple[Sentence | None, float]:
     best, most = None, 0.0
     for number, mass in found.items():
+        if mass <= most:  # a sentence explains less than its mass
+            continue
         sentence = index.sentence(number)
         explained = mass * sentence.words / (sentence.words + _FIELD)
         if explained > most:
@@ -129,28 +176,34 @@ def _best(index: WordIndex, found: dict[int, float]) -> tuple[Sentence | None, f
     return best, most
 
 
-def _share(part: float, whole: float) -> float:
-    return (part / whole) ** 2
-
-
-def _fetches(intent: NormalizedIntent) -> bool:
+def fetches(intent: NormalizedIntent) -> bool:
     """Whether a call only brings something in: a read, or a network tool that is not known to write."""
     network = intent.permission is Permission.NETWORK
     return intent.effect is Effect.READ or (network and intent.effect is Effect.UNKNOWN)
 
 
-def _parts(tool: str, values: Sequence[str]) -> list[_Part]:
-    """Return the parts of a call: its tool, then its values, each once: names first, then the short ones."""
-    parts, room = [_Part(tuple(dict.fromkeys(name_words(tool))), _TOOL)], _CALL_WORDS
+def _ordered(values: Iterable[str]) -> dict[str, bool]:
+    """Return the values that are read, each once, and whether they are names: those first, then the short ones."""
     names = {value: _is_name(value) for value in values}
-    for value in sorted(names, key=lambda value: (not names[value], len(value)))[:_VALUES]:
-        words = words_of(value[:_VALUE])[:room]
-        room -= len(words)
-        parts.append(_Part(words, _NAME if names[value] else 1.0))
+    if len(names) > 1:
+        order = sorted(names, key=lambda value: (not names[value], len(value)))[:_VALUES]
+        names = {value: names[value] for value in order}
+    return names
+
+
+def _parts(tool: str, names: Mapping[str, bool], spoken: Spoken) -> list[_Part]:
+    """Return the parts of a call: its tool, then its values in the order given."""
+    parts, room = [_Part(tool_words(tool), _TOOL)], _CALL_WORDS
+    for value, name in names.items():
+        known = spoken.words.get(value)
+        read = (words_of(value[:_VALUE]) if known is None else known)[:room]
+        room -= len(read)
+        parts.append(_Part(read, _NAME if name else 1.0))
     return [part for part in parts if part.words]
 
 
 def _is_name(value: str) -> bool:
     """Whether a value is one unbroken string of letters and other characters, as addresses and account numbers are."""
-    letters = any(map(str.isalpha, value[:_LONGEST_NAME]))
-    return letters and not value.isalpha() and len(value.split(maxsplit=1)) == 1
+    if value.isalpha() or len(value.split(maxsplit=1)) != 1:
+        return False
+    return any(map(str.isalpha, value[:_LONGEST_NAME]))

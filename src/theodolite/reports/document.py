@@ -13,16 +13,20 @@ from msgspec import Struct
 
 from theodolite.core.coverage import Coverage
 from theodolite.core.event import Source
+from theodolite.core.intent import Origin, Role
 from theodolite.core.policy import Action, Outcome
 from theodolite.core.reading import Cause, Evidence, Level, Status
 from theodolite.reports.triage import Standing
 
 __all__ = (
+    "ArgumentReport",
     "AskedReport",
     "CallReport",
     "DetectorReport",
     "Document",
     "FindingReport",
+    "GoalReport",
+    "ReasonReport",
     "SessionReport",
     "SignalReport",
     "StepReport",
@@ -63,10 +67,42 @@ class SignalReport(Struct, frozen=True, kw_only=True):
     detail: str
 
 
+class ArgumentReport(Struct, frozen=True, kw_only=True):
+    """One value among the arguments of a call, without the value: its JSON Pointer, what it is for, whose it is.
+
+    `origin` says where it first stood: with the user, in a record that nobody else writes, in untrusted text, which is
+    a tool result mostly, or nowhere before the agent's model gave it. `seq` is the event that held it, null for the
+    user and the model, and `start` to `end` the passage there, in characters; both are 0 where that is not known. With
+    `within` it is not the whole value but a link or an address inside it.
+    """
+
+    path: str
+    role: Role
+    origin: Origin
+    seq: int | None
+    start: int
+    end: int
+    within: bool
+
+
+class ReasonReport(Struct, frozen=True, kw_only=True):
+    """One term of the score of a call: the code that says it, its name, what it added in log-odds, and that in words.
+
+    A term below 0 lowered the score.
+    """
+
+    code: str
+    term: str
+    added: float
+    text: str
+
+
 class CallReport(Struct, frozen=True, kw_only=True):
     """One proposed tool call.
 
-    `score` is the fused score of the call in [0, 1], null while no detector fuses. `allowed` is whether the call might
+    `score` is that of `fusion.call`, in [0, 1], null where no fusion spoke. `reasons` are its terms, what raised it
+    most first. `arguments` says where each value came from, in order; of more than 64 the first, those from untrusted
+    text before others; null where nobody looked, or the arguments were not shown. `allowed` is whether the call might
     run. `signals` are the codes that alarmed or failed on this call, each once; the signals themselves stand in the
     session's list, with the call's `seq` as their `about`.
     """
@@ -76,6 +112,15 @@ class CallReport(Struct, frozen=True, kw_only=True):
     score: float | None
     allowed: bool
     signals: tuple[str, ...]
+    arguments: tuple[ArgumentReport, ...] | None = None
+    reasons: tuple[ReasonReport, ...] = ()
+
+
+class GoalReport(Struct, frozen=True, kw_only=True):
+    """What the user asked for, redacted and cut to 240 characters, and the event in which they said so."""
+
+    seq: int
+    text: str
 
 
 class FindingReport(Struct, frozen=True, kw_only=True):
@@ -95,7 +140,7 @@ class FindingReport(Struct, frozen=True, kw_only=True):
 
 
 class StepReport(Struct, frozen=True, kw_only=True):
-    """An event that evidence points to by its seq, without what it carried.
+    """An event that evidence points to by its seq, or that an argument came from, without what it carried.
 
     `event` is its type, `source` who wrote it, `tool` the tool that was called or answered, empty for other types.
     """
@@ -123,7 +168,8 @@ class SessionReport(Struct, frozen=True, kw_only=True):
     """One session: what it came to, what was seen of it, each call, and all that the detectors said, in order.
 
     `counts_as` is the outcome without the findings that are known or suppressed, null where only such findings would
-    count. `steps` are the events that the signals' evidence points to.
+    count. `steps` are the events that the signals' evidence points to, and those that arguments came from. `goals` is
+    what the user said, in order: a call is judged against all of it that came before. Of more than 1,000 the first.
     `file` is the recording that it was read from, `reader` the name of the format that was detected there.
     """
 
@@ -140,6 +186,7 @@ class SessionReport(Struct, frozen=True, kw_only=True):
     findings: tuple[FindingReport, ...]
     steps: tuple[StepReport, ...]
     unreadable: tuple[UnreadableReport, ...]
+    goals: tuple[GoalReport, ...] = ()
 
 
 class DetectorReport(Struct, frozen=True, kw_only=True):

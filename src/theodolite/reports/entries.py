@@ -6,16 +6,19 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
+from theodolite.core.intent import ArgumentOrigin
 from theodolite.core.policy import Decision, Outcome
 from theodolite.core.reader import Unreadable
 from theodolite.core.reading import Evidence, Failure, Reading, Signal
 from theodolite.core.text import printable
 from theodolite.reports.document import (
+    ArgumentReport,
     AskedReport,
     CallReport,
     DetectorReport,
     Document,
     FindingReport,
+    GoalReport,
     SessionReport,
     SignalReport,
     StepReport,
@@ -25,12 +28,13 @@ from theodolite.reports.document import (
     UnreadableReport,
 )
 from theodolite.reports.findings import Finding, findings
+from theodolite.reports.reasons import reasons, score
 from theodolite.reports.totals import NOWHERE, Origin, Run, Totals
 from theodolite.reports.triage import Standing, Suppression, left
 from theodolite.runtime.purse import Spent
-from theodolite.runtime.replay import CallRow, Sighting, Step
+from theodolite.runtime.replay import CallRow, Goal, Sighting, Step
 
-__all__ = ("document", "session_report", "summary")
+__all__ = ("call_report", "document", "goal_report", "session_report", "step_report", "summary")
 
 
 def document(items: Iterable[Sighting | Unreadable], run: Run) -> Document:
@@ -59,11 +63,12 @@ def session_report(sighting: Sighting, origin: Origin = NOWHERE) -> SessionRepor
         counts_as=left(sighting, origin.marks),
         action=sighting.action,
         coverage=replace(sighting.coverage, unreadable=sum(part.parts for part in sighting.unreadable)),
-        calls=tuple([_call(row) for row in sighting.calls]),
+        calls=tuple(map(call_report, sighting.calls)),
         signals=tuple([_signal(signal, made) for made in sighting.decisions for signal in made.signals]),
         findings=tuple([_finding(finding, origin) for finding in findings(sighting)]),
-        steps=tuple(map(_step, sighting.steps)),
+        steps=tuple(map(step_report, sighting.steps)),
         unreadable=tuple(map(_unreadable, sighting.unreadable)),
+        goals=tuple(map(goal_report, sighting.goals)),
     )
 
 
@@ -107,10 +112,36 @@ def _asked(spent: Spent) -> AskedReport:
     return AskedReport(calls=spent.calls, tokens=spent.tokens, cost=cost)
 
 
-def _call(row: CallRow) -> CallReport:
+def goal_report(goal: Goal) -> GoalReport:
+    """Return what a document says of what the user asked for."""
+    return GoalReport(seq=goal.seq, text=printable(goal.text))
+
+
+def call_report(row: CallRow) -> CallReport:
+    """Return what a document says of a call."""
     made = row.decision
     marks = dict.fromkeys(s.code for s in made.signals if s.alarmed or isinstance(s.said, Failure))
-    return CallReport(seq=made.about, tool=printable(row.tool), score=None, allowed=made.allowed, signals=tuple(marks))
+    return CallReport(
+        seq=made.about,
+        tool=printable(row.tool),
+        score=score(made.signals),
+        allowed=made.allowed,
+        signals=tuple(marks),
+        arguments=None if row.origins is None else tuple(map(_argument, row.origins)),
+        reasons=reasons(made.signals),
+    )
+
+
+def _argument(item: ArgumentOrigin) -> ArgumentReport:
+    return ArgumentReport(
+        path=printable(item.path),
+        role=item.role,
+        origin=item.origin,
+        seq=item.seq,
+        start=item.start,
+        end=item.end,
+        within=item.within,
+    )
 
 
 def _signal(signal: Signal, made: Decision) -> SignalReport:
@@ -178,7 +209,8 @@ def _suppression(item: Suppression) -> SuppressionReport:
     )
 
 
-def _step(step: Step) -> StepReport:
+def step_report(step: Step) -> StepReport:
+    """Return what a document says of an event."""
     return StepReport(seq=step.seq, turn=step.turn, event=step.event, source=step.source, tool=printable(step.tool))
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 __all__ = (
+    "ACCOUNTS",
     "ANSWERS",
+    "ARGUMENTS",
     "CALLS",
     "CONTEXT",
     "FAILURES",
@@ -36,6 +38,10 @@ ROWS, FINDINGS, CALLS, PASSAGES, PIECES, ANSWERS, FAILURES = 100, 20, 10, 3, 8, 
 # A timeline of so many rows is shown whole; of a longer one, this many quiet rows around each that is not. A row names
 # so many signals.
 WHOLE, CONTEXT, SAID = 12, 2, 6
+
+# Calls of a finding that are told with their arguments, and arguments of a call. No recorded call that we have read has
+# over 8 values.
+ACCOUNTS, ARGUMENTS = 3, 10
 
 # Sessions of one outcome that are told whole; quiet ones that are shown with a line each without being asked for; and
 # entries of any other list.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from types import MappingProxyType
 
 from msgspec import Struct
@@ -10,10 +12,13 @@ from msgspec import Struct
 from theodolite.core.policy import Action, Outcome
 from theodolite.core.reader import Unreadable
 from theodolite.core.reading import Evidence, Failure, Reading, Signal
+from theodolite.reports.calls import Paths, call_blocks, goal_blocks, goal_line, paths_of, shown_as_argument
+from theodolite.reports.entries import call_report, goal_report, step_report
 from theodolite.reports.escaping import inert
 from theodolite.reports.findings import Alarm, Finding, findings
 from theodolite.reports.layout import Block, Heading, Paragraph, Span, Style, Table
 from theodolite.reports.limits import (
+    ACCOUNTS,
     CALLS,
     CONTEXT,
     FAILURES,
@@ -34,7 +39,7 @@ from theodolite.reports.triage import Mark, Standing, left
 from theodolite.reports.words import SURE
 from theodolite.runtime.replay import Sighting
 
-__all__ = ("place", "session_blocks", "where")
+__all__ = ("every_call", "place", "session_blocks", "where")
 
 _TITLES = {
     Outcome.FINDING: Span("Finding in session ", Style.BAD),
@@ -57,6 +62,50 @@ class _Row(Struct):
         return self.allowed and not self.marks
 
 
+class _Accounts:
+    """The calls of a session as they are told: each once with its arguments, in the first finding that it is part of.
+
+    `paths` says where the arguments stand of those that were told.
+    """
+
+    def __init__(self, sighting: Sighting) -> None:
+        self.paths: dict[int, frozenset[str]] = {}
+        self._rows = {row.decision.about: row for row in sighting.calls}
+        self._steps = {step.seq: step_report(step) for step in sighting.steps}
+        self._goals = list(map(goal_report, sighting.goals))
+
+    def of(self, finding: Finding) -> Iterator[Block]:
+        """Yield what the user had asked for, and the first calls of a finding that were not told."""
+        rows = [self._rows[seq] for seq in finding.calls[:ACCOUNTS] if seq in self._rows and seq not in self.paths]
+        calls = [call for call in map(call_report, rows) if call.score is not None or call.arguments]
+        self.paths.update(paths_of(calls))
+        if calls:
+            yield from goal_blocks(self._goals, calls[0].seq)
+        for call in calls:
+            yield from call_blocks(call, self._steps)
+
+    def all(self) -> Iterator[Block]:
+        """Yield every call in order, and between them what the user said, a hundred calls at most."""
+        goals = deque(self._goals)
+        for row in islice(self._rows.values(), ROWS):
+            while goals and goals[0].seq < row.decision.about:
+                yield goal_line("goal", goals.popleft(), indent=2)
+            yield from call_blocks(call_report(row), self._steps, indent=2)
+        if len(self._rows) > ROWS:
+            more = f"... and {len(self._rows) - ROWS:,} more calls: --format json has all"
+            yield Paragraph((Span(more, Style.QUIET),))
+
+
+def every_call(sighting: Sighting, origin: Origin = NOWHERE) -> Iterator[Block]:
+    """Yield each call of a session with its goal, its arguments, its score and why: a hundred calls at most."""
+    yield Heading((Span("Calls of session "), *_name(sighting)))
+    if origin.file:
+        yield Paragraph((Span(f"read from {where(origin)}", Style.QUIET),))
+    if not sighting.calls:
+        yield Paragraph((Span("none", Style.QUIET),))
+    yield from _Accounts(sighting).all()
+
+
 def session_blocks(
     sighting: Sighting, origin: Origin = NOWHERE, pages: Mapping[str, str] = MappingProxyType({})
 ) -> Iterator[Block]:
@@ -72,11 +121,12 @@ def session_blocks(
     rows = _rows(sighting)
     if not all(row.quiet for row in rows):
         yield _timeline(rows)
-    tools = {row.about: row.tool for row in rows}
+    tools, accounts = {row.about: row.tool for row in rows}, _Accounts(sighting)
     found = [(finding, origin.mark(finding)) for finding in findings(sighting)]
     fresh = [finding for finding, mark in found if mark.standing is Standing.NEW]
     for number, finding in enumerate(fresh[:FINDINGS], 1):
-        yield from _finding(number, finding, tools, pages)
+        yield _meaning(number, finding, pages)
+        yield from _finding(finding, tools, accounts)
     if len(fresh) > FINDINGS:
         yield Paragraph((Span(f"... and {len(fresh) - FINDINGS} more findings in this session", Style.QUIET),))
     old = (_old(finding, mark, tools) for finding, mark in found if mark.standing is not Standing.NEW)
@@ -152,13 +202,17 @@ def _mark(signal: Signal) -> str:
     return f"{word} {inert(signal.code, NAME)} {said.score:.2f}"
 
 
-def _finding(number: int, finding: Finding, tools: dict[int, str | None], pages: Mapping[str, str]) -> Iterator[Block]:
+def _meaning(number: int, finding: Finding, pages: Mapping[str, str]) -> Paragraph:
     meaning = f" {inert(meaning_of(finding.code, pages), QUOTE)}"
-    yield Paragraph((Span(f"{number}. "), Span(f"{finding.code}:", Style.BAD), Span(meaning)), hang=3)
+    return Paragraph((Span(f"{number}. "), Span(f"{finding.code}:", Style.BAD), Span(meaning)), hang=3)
+
+
+def _finding(finding: Finding, tools: dict[int, str | None], accounts: _Accounts) -> Iterator[Block]:
     calls = [_call(seq, tools) for seq in finding.calls[:CALLS]]
     more = f" and {len(finding.calls) - CALLS} more" if len(finding.calls) > CALLS else ""
     yield _line("calls", Span(", ".join(calls) + more))
-    yield from _evidence(finding, tools)
+    yield from accounts.of(finding)
+    yield from _evidence(finding, tools, accounts.paths)
     yield _line("how sure", Span(_sure(finding.worst.signal)))
     yield _line("known as", Span(finding.fingerprint))
     yield _line("more", Span(f"theodolite explain {finding.code}"))
@@ -182,8 +236,11 @@ def _call(seq: int, tools: dict[int, str | None]) -> str:
     return f"{inert(tool, NAME)} (event {seq})" if tool else f"event {seq}"
 
 
-def _evidence(finding: Finding, tools: dict[int, str | None]) -> Iterator[Block]:
-    """Yield the passages, then what was taken from them, then any other evidence; equal pieces once."""
+def _evidence(finding: Finding, tools: dict[int, str | None], told: Paths) -> Iterator[Block]:
+    """Yield the passages, then what was taken from them, then any other evidence; equal pieces once.
+
+    Of an argument that was told with its call, only the passage is left to say.
+    """
     passages: dict[tuple[Span, ...], None] = {}
     taken: dict[tuple[int, int | None], list[str]] = {}
     other: dict[tuple[Span, ...], None] = {}
@@ -191,12 +248,13 @@ def _evidence(finding: Finding, tools: dict[int, str | None]) -> Iterator[Block]
         said = alarm.signal.said
         for item in said.evidence if isinstance(said, Reading) else ():
             kind = item.kind.partition(".")[2]
-            if kind == "passage":
+            covered = shown_as_argument(item, told)
+            if kind == "passage" or (covered and item.observed):
                 passages[_passage(item, alarm)] = None
             elif kind == "argument":
                 source = next((seq for seq in item.seqs if seq != alarm.about), None)
                 taken.setdefault((alarm.about, source), []).append(inert(item.path, PATH))
-            else:
+            elif not covered:
                 other[_other(item)] = None
     yield from _limited((_line("passage", *spans) for spans in passages), PASSAGES, "passages", indent=5)
     lines = (_line("taken", *_taken(paths, about, source, tools)) for (about, source), paths in taken.items())

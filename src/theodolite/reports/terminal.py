@@ -52,8 +52,8 @@ def _paragraph(block: Paragraph, console: Console) -> None:
 
 def _table(block: Table, console: Console) -> None:
     """Write a table, or where it does not fit each of its rows as a sentence."""
-    head = tuple([Span(name, Style.QUIET) for name in block.head])
-    grid = [[_text((cell,)) for cell in row] for row in (head, *block.rows)]
+    head = [tuple([Span(name, Style.QUIET) for name in block.head])] if any(block.head) else []
+    grid = [[_text((cell,)) for cell in row] for row in (*head, *block.rows)]
     widths = [max(cell.cell_len for cell in column) for column in zip(*grid, strict=True)]
     if block.indent + sum(widths) + _GAP * (len(widths) - 1) > console.width:
         for row in block.rows:

@@ -13,7 +13,7 @@ from theodolite.reports.escaping import inert
 from theodolite.reports.layout import Block, Heading, Paragraph, Span, Style, Table, counted, plain
 from theodolite.reports.limits import LINES, NAME, PARTS, QUOTE, TOLD
 from theodolite.reports.probes import used
-from theodolite.reports.session import place, session_blocks, where
+from theodolite.reports.session import every_call, place, session_blocks, where
 from theodolite.reports.totals import NOWHERE, Origin, Run, Totals, Watch
 from theodolite.reports.triage import Standing, Suppression, Triaged, left
 from theodolite.reports.words import OUTCOMES
@@ -30,27 +30,38 @@ _STYLES = {
 
 
 # Bytes that sessions may take that are told whole, findings and failures each for themselves, as a terminal of ASCII
-# alone would write them. All else is bounded by what it lists (our choice).
+# alone would write them. All else is bounded by what it lists (our choice). Where each call is asked for, those of
+# quiet sessions have a room too.
 ROOM: Mapping[Outcome, int] = {Outcome.FINDING: 3_000_000, Outcome.FAILED: 1_000_000}
+ROOM_FOR_CALLS = 400_000
 
 
 class TextReport:
     """Tells it all at the end, since what could be seen comes first. Of a quiet session it keeps one line.
 
     `show` takes the blocks of the report in order and writes them somewhere. `pages` are those that plug-ins bring for
-    their codes. Of each outcome the first 100 sessions are told whole, fewer where they would take more than their
-    room, and the others counted. A session counts by what is left of it without the findings that are not new.
+    their codes. With `calls` every call is told, also those of quiet sessions, as far as there is room. Of each outcome
+    the first 100 sessions are told whole, fewer where they would take more than their room, and the others counted. A
+    session counts by what is left of it without the findings that are not new.
     """
 
     def __init__(
-        self, show: Callable[[Iterable[Block]], None], *, pages: Mapping[str, str] = MappingProxyType({})
+        self,
+        show: Callable[[Iterable[Block]], None],
+        *,
+        pages: Mapping[str, str] = MappingProxyType({}),
+        calls: bool = False,
     ) -> None:
         self._show = show
+        self._calls = calls
         self._pages = pages
         self._times: Counter[Outcome | None] = Counter()
         self._told: list[Block] = []
         self._whole: Counter[Outcome] = Counter()
         self._room = dict(ROOM)
+        self._room_for_calls = ROOM_FOR_CALLS
+        self._accounts: list[Block] = []
+        self._untold_calls = 0
         self._lines: dict[Outcome | None, list[Block]] = {
             Outcome.CLEAN: [],
             Outcome.NOT_ENOUGH_EVIDENCE: [],
@@ -66,13 +77,27 @@ class TextReport:
         self._times[counts_as] += 1
         if lines is None and counts_as is not None:
             if self._times[counts_as] <= TOLD:
-                self._tell(counts_as, list(session_blocks(item, origin, self._pages)))
-        elif lines is not None and len(lines) <= LINES:
-            lines.append(_line(item, origin))
+                calls = every_call(item, origin) if self._calls else ()
+                self._tell(counts_as, [*session_blocks(item, origin, self._pages), *calls])
+        elif lines is not None:
+            if len(lines) <= LINES:
+                lines.append(_line(item, origin))
+            if self._calls:
+                self._account(item, origin)
+
+    def _account(self, item: Sighting, origin: Origin) -> None:
+        """Keep the calls of a quiet session, if there is room left for them."""
+        blocks = list(every_call(item, origin)) if self._room_for_calls > 0 else []
+        size = _size(blocks)
+        if blocks and size <= self._room_for_calls:
+            self._room_for_calls -= size
+            self._accounts += blocks
+        else:
+            self._untold_calls += 1
 
     def _tell(self, outcome: Outcome, blocks: list[Block]) -> None:
         """Keep a session that is told whole, if there is room left for it."""
-        size = sum(len(line.encode("ascii", "backslashreplace")) for line in plain(blocks))
+        size = _size(blocks)
         if size <= self._room[outcome]:
             self._room[outcome] -= size
             self._told += blocks
@@ -94,6 +119,10 @@ class TextReport:
         yield from self._quiet("Sessions of which no finding is new", None)
         yield from self._quiet("Clean sessions", Outcome.CLEAN)
         yield from self._quiet("Sessions without enough evidence", Outcome.NOT_ENOUGH_EVIDENCE)
+        yield from self._accounts
+        if self._untold_calls:
+            rest = f"... and the calls of {counted(self._untold_calls, 'more session')}: --format json has all"
+            yield Heading((Span(rest, Style.QUIET),))
         yield from _unjudged(totals)
         yield from _triage(totals, run.triage)
         yield Heading((Span("Summary", Style.STRONG),))
@@ -247,6 +276,11 @@ def _unjudged(totals: Totals) -> Iterator[Block]:
     if inside > 0 or len(totals.unreadable) > PARTS:
         more = totals.unread - min(PARTS, len(totals.unreadable))
         yield Paragraph((Span(f"{counted(more, 'more part')}: see the sessions, or --format json", Style.QUIET),))
+
+
+def _size(blocks: Iterable[Block]) -> int:
+    """Return the bytes of some blocks as a terminal of ASCII alone would get them."""
+    return sum(len(line.encode("ascii", "backslashreplace")) for line in plain(blocks))
 
 
 def _line(item: Sighting, origin: Origin) -> Paragraph:

@@ -1,16 +1,26 @@
-"""What outcomes, statuses and causes are called, in every form alike."""
+"""What outcomes, statuses and origins are called, in every form alike."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from theodolite.core.intent import Origin
 from theodolite.core.policy import Outcome
 from theodolite.core.reading import Status
 from theodolite.reports.document import Summary
 from theodolite.reports.layout import counted
 
-__all__ = ("OUTCOMES", "SURE", "verdict")
+__all__ = ("ORIGINS", "OUTCOMES", "SURE", "verdict")
+
+ORIGINS: Mapping[Origin, str] = MappingProxyType(
+    {
+        Origin.USER: "the user",
+        Origin.RECORD: "a record that nobody else writes",
+        Origin.TOOL_RESULT: "untrusted text",
+        Origin.MODEL: "the agent itself",
+    }
+)
 
 OUTCOMES: Mapping[Outcome, str] = MappingProxyType(
     {

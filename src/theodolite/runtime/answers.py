@@ -14,11 +14,12 @@ from theodolite.core.arguments import is_sequence
 from theodolite.core.detector import AnyDetector, Asker
 from theodolite.core.errors import ModelError, TheodoliteError
 from theodolite.core.event import AnyEvent
+from theodolite.core.fusion import AnyFusion
 from theodolite.core.inquiry import Inquiry
 from theodolite.core.reading import Cause, Failure, Reading
 from theodolite.core.window import Window
 
-__all__ = ("attempted", "failure_of", "first_of", "hear", "marked", "proved", "signed")
+__all__ = ("attempted", "failure_of", "first_of", "fuse", "hear", "marked", "proved", "signed")
 
 _T = TypeVar("_T")
 
@@ -36,13 +37,27 @@ def hear(
     heard: list[Reading | Failure | Inquiry] = []
 
     def listen() -> None:
-        for answer in _listed(detector.update(state, event, window)):
+        for answer in _listed(detector.update(state, event, window), "update"):
             if isinstance(answer, Inquiry):
                 heard.append(_opened(answer, detector, event, askers))
             else:
                 heard.append(signed(answer, detector, "update"))
 
     fault = attempted(listen, detector.name, detector.version)
+    return heard if fault is None else [*heard, fault]
+
+
+def fuse(
+    fusion: AnyFusion, state: Struct, event: AnyEvent, said: Sequence[Reading | Failure], window: Window
+) -> list[Reading | Failure]:
+    """Let a fusion hear what was said of an event and return what it answers. It does not raise, as `hear`."""
+    heard: list[Reading | Failure] = []
+
+    def listen() -> None:
+        answers = _listed(fusion.fuse(state, event, tuple(said), window), "fuse")
+        heard.extend(signed(answer, fusion, "fuse") for answer in answers)
+
+    fault = attempted(listen, fusion.name, fusion.version)
     return heard if fault is None else [*heard, fault]
 
 
@@ -100,7 +115,7 @@ def _cause(error: BaseException) -> Cause:
     return Cause.MALFORMED if isinstance(error, TypeError | ValueError) else Cause.ERROR
 
 
-def signed(answer: object, speaker: AnyDetector | Asker, where: str) -> Reading | Failure:
+def signed(answer: object, speaker: AnyDetector | AnyFusion | Asker, where: str) -> Reading | Failure:
     """Return an answer, proved, in its speaker's own name. Raises TypeError or ValueError for what is none."""
     said = proved(answer)
     if (said.detector, said.version) != (speaker.name, speaker.version):
@@ -118,9 +133,9 @@ def marked(said: Reading | Failure, own: Collection[str], judges: Collection[str
     return replace(said, surrogate=True)
 
 
-def _listed(answers: object) -> Sequence[object]:
+def _listed(answers: object, where: str) -> Sequence[object]:
     if not is_sequence(answers):
-        raise TypeError(f"update gave {type(answers).__name__}, not a tuple of readings, failures and inquiries")
+        raise TypeError(f"{where} gave {type(answers).__name__}, not a tuple of readings, failures and inquiries")
     return answers
 
 

@@ -51,8 +51,8 @@ def consult(
         verifier = _verifier(reading, grade, verifiers)
         if isinstance(reading, Reading) and verifier is not None:
             first = reading
-            events = () if window is None else tuple(window.recent())
-            case = Case(signal=grade(reading), exchanges=tuple(log), events=events)
+            events, intents = ((), ()) if window is None else (tuple(window.recent()), window.intents)
+            case = Case(signal=grade(reading), exchanges=tuple(log), events=events, intents=intents)
             opened = Inquiry(asker=verifier.name, version=verifier.version, about=inquiry.about, subject=case)
             second = yield from _guarded(verifier, opened, log, models)
             kept = (reading,) if any(isinstance(answer, Failure) for answer in second) else ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 import threading
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from theodolite.core.budget import Budget
@@ -13,8 +13,9 @@ from theodolite.core.calibration import Band, Calibration, grade, in_force
 from theodolite.core.detector import AnyDetector, Asker, asks
 from theodolite.core.errors import ConfigError
 from theodolite.core.event import AnyEvent, Event
+from theodolite.core.fusion import AnyFusion
 from theodolite.core.inquiry import Inquiry
-from theodolite.core.intent import Effect
+from theodolite.core.intent import Effect, Operator, ToolRule
 from theodolite.core.policy import Policy
 from theodolite.core.reading import Cause, Failure, Reading, Signal
 from theodolite.core.redaction import Redactor
@@ -35,20 +36,22 @@ __all__ = ("Fleet",)
 class Fleet:
     """The parts of an instrument, checked against each other; a Monitor makes one for its sessions.
 
-    Raises ConfigError where detectors or verifiers share a name, a code is not its detector's, or an effect is none.
+    Raises ConfigError where detectors, fusions or verifiers share a name, a code is not its detector's, or an effect is
+    none.
     """
 
     def __init__(  # noqa: PLR0913 - the parts of the instrument, by name
         self,
         *,
         detectors: Iterable[AnyDetector],
+        fusions: Iterable[AnyFusion],
         verifiers: Iterable[Verifier],
         policy: Policy,
         store: Store | None,
         redactor: Redactor,
         calibration: Calibration | None,
         panel: Panel | None,
-        effects: Mapping[str, Effect],
+        effects: Operator,
         capacity: int,
         clock: Callable[[], float],
         budget: Budget,
@@ -57,6 +60,8 @@ class Fleet:
         recorder: Callable[[AnyEvent], None] | None,
     ) -> None:
         self.detectors = tuple(detectors)
+        self.fusions = tuple(fusions)
+        self.speakers: tuple[AnyDetector | AnyFusion, ...] = (*self.detectors, *self.fusions)
         self.verifiers = tuple(verifiers)
         self.policy = policy
         self.store = store
@@ -70,12 +75,12 @@ class Fleet:
         self.shelf = shelf
         self._secret = secret
         self.recorder = recorder
-        self.bands = _bands(self.detectors)
+        self.bands = _bands(self.speakers)
         self.in_force = {code: in_force(code, band, calibration) for code, band in self.bands.items()}
-        self.askers = _askers(self.detectors, self.verifiers)
+        self.askers = _askers(self.detectors, self.fusions, self.verifiers)
         # The codes that each may say. A verifier settles codes of detectors, and has no bands of its own.
         self._codes = {verifier.name: self.bands.keys() & verifier.codes for verifier in self.verifiers}
-        self._codes.update({detector.name: set(detector.bands) for detector in self.detectors})
+        self._codes.update({speaker.name: set(speaker.bands) for speaker in self.speakers})
         self.needs = frozenset(need for detector in self.detectors for need in detector.needs)
         self.readers: dict[type[Event], tuple[AnyDetector, ...]] = {
             kind: tuple([detector for detector in self.detectors if kind in detector.reads])
@@ -110,7 +115,7 @@ class Fleet:
         able = [verifier for verifier in self.verifiers if signal.ambiguous and signal.code in verifier.codes]
         if not able:
             return None
-        case = Case(signal=signal, events=tuple(window.recent()))
+        case = Case(signal=signal, events=tuple(window.recent()), intents=window.intents)
         return Inquiry(asker=able[0].name, version=able[0].version, about=seq, subject=case)
 
     def admit(self, session: str) -> bool:
@@ -146,29 +151,32 @@ class Fleet:
         return self._panel
 
 
-def _effects(effects: Mapping[str, Effect]) -> dict[str, Effect]:
+def _effects(effects: Operator) -> dict[str, Effect | ToolRule]:
     try:
-        return {tool: Effect(effect) for tool, effect in effects.items()}
+        return {tool: rule if isinstance(rule, ToolRule) else Effect(rule) for tool, rule in effects.items()}
     except ValueError as error:
         known = ", ".join(Effect)
         raise ConfigError(f"the effect of a tool: {error}; it is one of {known}") from error
 
 
-def _bands(detectors: Sequence[AnyDetector]) -> dict[str, Band]:
+def _bands(speakers: Sequence[AnyDetector | AnyFusion]) -> dict[str, Band]:
     bands: dict[str, Band] = {}
-    for detector in detectors:
-        for code, band in detector.bands.items():
-            if code.partition(".")[0] != detector.name:
-                raise ConfigError(f"the detector {detector.name} may not say the code {code}: it begins with its name")
+    for speaker in speakers:
+        for code, band in speaker.bands.items():
+            if code.partition(".")[0] != speaker.name:
+                raise ConfigError(f"the detector {speaker.name} may not say the code {code}: it begins with its name")
             bands[code] = band
     return bands
 
 
-def _askers(detectors: Sequence[AnyDetector], verifiers: Sequence[Verifier]) -> dict[str, Asker]:
-    names = [detector.name for detector in detectors] + [verifier.name for verifier in verifiers]
+def _askers(
+    detectors: Sequence[AnyDetector], fusions: Sequence[AnyFusion], verifiers: Sequence[Verifier]
+) -> dict[str, Asker]:
+    names = [detector.name for detector in detectors] + [fusion.name for fusion in fusions]
+    names += [verifier.name for verifier in verifiers]
     double = sorted({name for name in names if names.count(name) > 1})
     if double:
-        raise ConfigError(f"two detectors or verifiers are called {double[0]}: leave one out")
+        raise ConfigError(f"two detectors, fusions or verifiers are called {double[0]}: leave one out")
     askers: dict[str, Asker] = {verifier.name: verifier for verifier in verifiers}
     askers.update({detector.name: detector for detector in detectors if asks(detector)})
     return askers

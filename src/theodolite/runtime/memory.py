@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from functools import partial
 
 from msgspec import Struct, field
 
@@ -14,13 +15,15 @@ from theodolite.core.event import (
     Cleared,
     InquirySettled,
     ModelCalled,
+    ToolCallProposed,
     TurnEnded,
     stamp,
 )
-from theodolite.core.intent import Call, Effect
+from theodolite.core.intent import Call, NormalizedIntent, Operator
 from theodolite.core.reading import Failure
-from theodolite.core.window import Window
+from theodolite.core.window import INTENTS, Window
 from theodolite.features.folds import Folds
+from theodolite.runtime.answers import attempted
 from theodolite.runtime.ledger import Ledger
 from theodolite.runtime.purse import Spent
 from theodolite.runtime.tally import Tally
@@ -53,16 +56,28 @@ class Memory(Struct, kw_only=True):
         turn = self.turn if event.turn < 0 else event.turn
         return stamp(event, session=session, agent=agent, seq=self.window.end, at=at, turn=turn)
 
-    def take(self, event: AnyEvent, effects: Mapping[str, Effect]) -> Call | None:
+    def take(self, event: AnyEvent, effects: Operator) -> Call | None:
         """Take a stamped event in; return what was folded about a proposed call."""
         window, folds = self.window, self.folds
         window.push(event)
         if isinstance(event, TurnEnded):
             self.turn = max(self.turn, event.turn) + 1
         self.tally.saw(event)
-        call = window.call = folds.fold(event, effects)
+        call = window.call = self._folded(event, effects)
+        if call is not None:
+            window.intents = (*window.intents[-INTENTS + 1 :], call.intent)
         window.goal = folds.goal
         return call
+
+    def _folded(self, event: AnyEvent, effects: Operator) -> Call | None:
+        """Fold an event. A fault of ours, met in a text that nobody foresaw, is a Failure; the call is still judged."""
+        folded = attempted(partial(self.folds.fold, event, effects), "features", "1")
+        if not isinstance(folded, Failure):
+            return folded
+        self.late.append(folded)
+        if not isinstance(event, ToolCallProposed):
+            return None
+        return Call(seq=event.seq, text="", intent=NormalizedIntent(tool=event.tool))
 
     def learn(self, event: AnyEvent) -> None:
         """Note what an event says of the session itself, once the detectors have heard it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -15,7 +15,8 @@ from theodolite.core.calibration import Calibration
 from theodolite.core.detector import AnyDetector
 from theodolite.core.errors import ConfigError, EventError
 from theodolite.core.event import AnyEvent, CanaryChecked, Channel, Cleared
-from theodolite.core.intent import Effect
+from theodolite.core.fusion import AnyFusion
+from theodolite.core.intent import Operator
 from theodolite.core.policy import Decision, Policy
 from theodolite.core.redaction import DenyAll, Redactor
 from theodolite.core.shelf import Shelf
@@ -43,19 +44,20 @@ LEAST_SECRET_BYTES = 16
 class Monitor:
     """Detectors, policy and store, shared by all sessions. Immutable but for its sessions; safe for several threads.
 
-    Without a `store` nothing is kept; without a `redactor` no text of a session passes (`DenyAll`). `effects` is the
-    operator's map of tool names to effects. `capacity` bounds the inquiries that wait in the fleet: one too many is
-    answered by a Failure, and so is a query beyond the `budget`. `shelf` holds, sealed, the sessions with open
-    inquiries, so that `recover` finds them after a restart or a crash. `secret` is what canaries and choices are drawn
-    from, at least 16 random bytes; without one it is made anew, and no two runs draw alike. `clock` gives seconds since
-    the epoch. `recorder` is called with each event, raw: it is for operators who opted in to keep sessions. `closing`
-    is called by `close`, so that what belongs to this Monitor alone is closed with it.
+    `fusions` hear what the detectors said of an event. Without a `store` nothing is kept; without a `redactor` no text
+    of a session passes (`DenyAll`). `effects` is the operator's map of tool names to effects or rules. `capacity`
+    bounds the inquiries that wait in the fleet: one too many is answered by a Failure, and so is a query beyond the
+    `budget`. `shelf` holds, sealed, the sessions with open inquiries, so that `recover` finds them after a restart or a
+    crash. `secret` is what canaries and choices are drawn from, at least 16 random bytes; without one it is made anew,
+    and no two runs draw alike. `clock` gives seconds since the epoch. `recorder` is called with each event, raw: it is
+    for operators who opted in to keep sessions. `closing` is called by `close`, so that what belongs to this Monitor
+    alone is closed with it.
 
     A restriction outlives its session: the id is restricted again when it is opened again, until `clear`. State: the
     open sessions, and the ids that are restricted, without a bound; neither outlives the Monitor.
 
-    Raises ConfigError where detectors or verifiers share a name, a code is not its detector's, an effect is none, or
-    the secret is too short.
+    Raises ConfigError where detectors, fusions or verifiers share a name, a code is not its detector's, an effect is
+    none, or the secret is too short.
 
     >>> from theodolite.core.event import ToolCallProposed
     >>> with Monitor().session("s-1") as session:
@@ -67,13 +69,14 @@ class Monitor:
         self,
         detectors: Iterable[AnyDetector] = (),
         *,
+        fusions: Iterable[AnyFusion] = (),
         verifiers: Iterable[Verifier] = (),
         policy: Policy | None = None,
         store: Store | None = None,
         redactor: Redactor | None = None,
         calibration: Calibration | None = None,
         panel: Panel | None = None,
-        effects: Mapping[str, Effect] | None = None,
+        effects: Operator | None = None,
         capacity: int = CAPACITY,
         budget: Budget | None = None,
         shelf: Shelf | None = None,
@@ -84,6 +87,7 @@ class Monitor:
     ) -> None:
         self.fleet = Fleet(
             detectors=detectors,
+            fusions=fusions,
             verifiers=verifiers,
             policy=policy or Policy(),
             store=store,

@@ -7,12 +7,22 @@ from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from typing import Protocol
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from theodolite.core.coverage import Coverage
 from theodolite.core.errors import ConfigError, EventError
-from theodolite.core.event import AnyEvent, OwnEvent, SessionEnded, Source, ToolCallProposed, ToolResultObserved
+from theodolite.core.event import (
+    AnyEvent,
+    GoalStated,
+    MessageObserved,
+    OwnEvent,
+    SessionEnded,
+    Source,
+    ToolCallProposed,
+    ToolResultObserved,
+)
+from theodolite.core.intent import ArgumentOrigin
 from theodolite.core.policy import Action, Decision, Outcome, highest, outcome
 from theodolite.core.reader import Recorded, Unreadable
 from theodolite.core.reading import Reading
@@ -20,18 +30,31 @@ from theodolite.core.redaction import Scrubber
 from theodolite.runtime.monitor import Monitor
 from theodolite.runtime.session import Session
 
-__all__ = ("CallRow", "Probing", "Sighting", "Step", "elsewhere", "goes_on", "replay")
+__all__ = ("CallRow", "Goal", "Probing", "Sighting", "Step", "elsewhere", "goes_on", "replay")
 
 
 # Characters of a tool's name that a report may show. The APIs of OpenAI and Anthropic allow 64.
 TOOL_NAME = 128
+# What the user said that is kept of one session. Nobody reads more; a recording may hold any number.
+GOALS = 1_000
 
 
 class CallRow(Struct, frozen=True, kw_only=True, gc=False):
-    """A proposed call and the decision on it. The tool's name is a model's word: it is redacted, and cut."""
+    """A proposed call and the decision on it. The tool's name is a model's word: it is redacted, and cut.
+
+    `origins` say where its arguments came from; None where nobody looked or could.
+    """
 
     tool: str
     decision: Decision
+    origins: tuple[ArgumentOrigin, ...] | None = None
+
+
+class Goal(Struct, frozen=True, kw_only=True, gc=False):
+    """What the user asked for, or said later, which may amend it; redacted, and cut to a quotation."""
+
+    seq: int
+    text: str
 
 
 class Step(Struct, frozen=True, kw_only=True, gc=False):
@@ -48,7 +71,8 @@ class Sighting(Struct, frozen=True, kw_only=True):
     """What one recorded session came to.
 
     `decisions` are those on which somebody spoke or that refuse a call; `steps` the events that their evidence points
-    to, in order.
+    to or that arguments came from, in order. `goals` is what the user said, in order: the first 1,000 texts, none
+    twice in a row.
     """
 
     session: str
@@ -56,6 +80,7 @@ class Sighting(Struct, frozen=True, kw_only=True):
     outcome: Outcome
     action: Action
     coverage: Coverage
+    goals: tuple[Goal, ...] = ()
     calls: tuple[CallRow, ...] = ()
     decisions: tuple[Decision, ...] = ()
     steps: tuple[Step, ...] = ()
@@ -86,6 +111,7 @@ class _Under:
     def __init__(self, monitor: Monitor, first: AnyEvent, *, broken: bool) -> None:
         self.monitor = monitor
         self.session = monitor.session(first.session, agent=first.agent)
+        self.goals: list[Goal] = []
         self.calls: list[CallRow] = []
         self.decisions: list[Decision] = []
         self.steps: list[Step] = []
@@ -93,6 +119,7 @@ class _Under:
         self.answers: Future[tuple[Decision, ...]] | None = None
         self.ended = False
         self.broken = broken
+        self._said = ""  # what the user said last
         self._last = -1  # the seq of the event before, as it was recorded
 
     def take(self, event: AnyEvent) -> None:
@@ -107,7 +134,11 @@ class _Under:
             return
         self.steps.append(_step(event, decision.seq, turn))
         if isinstance(event, ToolCallProposed):
-            self.calls.append(CallRow(tool=self._shown(event.tool), decision=decision))
+            origins = self.session.origins
+            self.calls.append(CallRow(tool=self._shown(event.tool), decision=decision, origins=origins))
+        elif len(self.goals) < GOALS and (said := _asked(event)) not in {"", self._said}:
+            self._said = said
+            self.goals.append(Goal(seq=decision.seq, text=self.session.quoted(said)))
         self.ended = self.ended or isinstance(event, SessionEnded)
         if decision.signals or not decision.allowed:
             self.decisions.append(decision)
@@ -154,6 +185,7 @@ class _Under:
             ),
             action=highest(decision.action for decision in self.decisions),
             coverage=coverage,
+            goals=tuple(self.goals),
             calls=tuple(self.calls),
             decisions=tuple(self.decisions),
             steps=self._cited(),
@@ -161,10 +193,20 @@ class _Under:
         )
 
     def _cited(self) -> tuple[Step, ...]:
-        """Return the events that evidence points to."""
+        """Return the events that evidence points to, and those that arguments came from."""
         said = [signal.said for decision in self.decisions for signal in decision.signals]
         cited = {seq for one in said if isinstance(one, Reading) for item in one.evidence for seq in item.seqs}
+        cited |= {item.seq for row in self.calls for item in row.origins or () if item.seq is not None}
         return tuple([replace(step, tool=self._shown(step.tool)) for step in self.steps if step.seq in cited])
+
+
+def _asked(event: AnyEvent) -> str:
+    """Return what a user says in an event that may set or amend the goal."""
+    if not event.source.trusted or not isinstance(event, GoalStated | MessageObserved):
+        return ""
+    if isinstance(event, MessageObserved) and (event.role != "user" or event.text is UNSET):
+        return ""
+    return str(event.text)
 
 
 def _step(event: AnyEvent, seq: int, turn: int) -> Step:

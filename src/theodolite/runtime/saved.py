@@ -9,6 +9,7 @@ from msgspec import Raw, Struct
 
 from theodolite.core.detector import AnyDetector, Asker
 from theodolite.core.errors import EventError
+from theodolite.core.fusion import AnyFusion
 from theodolite.core.inquiry import Inquiry
 from theodolite.core.reading import Cause, Failure
 from theodolite.runtime.memory import Memory
@@ -16,7 +17,7 @@ from theodolite.runtime.memory import Memory
 __all__ = ("SCHEMA", "Saved", "SavedInquiry", "SavedState", "decoded", "encoded")
 
 # The form of `Saved`. A new one may not read an old one's sessions.
-SCHEMA = 2
+SCHEMA = 3
 
 
 class SavedInquiry(Struct, frozen=True, kw_only=True):
@@ -54,17 +55,17 @@ class SavedInquiry(Struct, frozen=True, kw_only=True):
 
 
 class SavedState(Struct, frozen=True, kw_only=True):
-    """What a detector remembers, as JSON: the detector knows its type."""
+    """What a detector or a fusion remembers, as JSON: it alone knows its type."""
 
     version: str
     state: Raw
 
     @classmethod
-    def of(cls, detector: AnyDetector, state: Struct) -> SavedState:
+    def of(cls, detector: AnyDetector | AnyFusion, state: Struct) -> SavedState:
         """Return a state in the form in which it is saved."""
         return cls(version=detector.version, state=Raw(msgspec.json.encode(state)))
 
-    def restored(self, detector: AnyDetector, kind: type[Struct]) -> Struct:
+    def restored(self, detector: AnyDetector | AnyFusion, kind: type[Struct]) -> Struct:
         """Return the state. Raises ValueError when the detector is of another version, or cannot read it any more."""
         if self.version != detector.version:
             raise ValueError(f"it was saved by version {self.version}")
@@ -82,7 +83,7 @@ class Saved(Struct, frozen=True, kw_only=True):
     inquiries: tuple[SavedInquiry, ...]
 
     def known(
-        self, detectors: Iterable[AnyDetector], begun: Mapping[str, Struct]
+        self, detectors: Iterable[AnyDetector | AnyFusion], begun: Mapping[str, Struct]
     ) -> tuple[dict[str, Struct], list[Failure]]:
         """Return what the detectors remember, by name, and a Failure for each whose memory is lost.
 

@@ -25,18 +25,19 @@ from theodolite.core.event import (
     ProbeRequested,
 )
 from theodolite.core.inquiry import Inquiry, Query, Reply
-from theodolite.core.intent import Call
+from theodolite.core.intent import ArgumentOrigin, Call
 from theodolite.core.policy import Action, Decision
 from theodolite.core.reading import Failure, Reading, Signal
-from theodolite.core.redaction import redact
+from theodolite.core.redaction import Scrubber, redact
 from theodolite.core.verifier import Case
 from theodolite.core.window import Window
 from theodolite.features.folds import Folds
-from theodolite.runtime.answers import attempted, failure_of, hear, marked
+from theodolite.runtime.answers import attempted, failure_of, fuse, hear, marked
 from theodolite.runtime.consult import Consultation, consult
 from theodolite.runtime.fleet import Fleet
 from theodolite.runtime.inquiries import Inquiries, abandoned, failed
 from theodolite.runtime.memory import Memory
+from theodolite.runtime.origins import shown
 from theodolite.runtime.saved import SCHEMA, Saved, SavedInquiry, SavedState, encoded
 
 __all__ = ("Session",)
@@ -66,9 +67,10 @@ class Session:
         self._lock = threading.RLock()
         window = Window(secret=fleet.secret(session))
         self._memory = Memory(window=window, folds=Folds.begin(fleet.needs), restricted=frozenset(restricted))
-        self._states: dict[str, Struct] = {d.name: d.begin() for d in fleet.detectors}
+        self._states: dict[str, Struct] = {d.name: d.begin() for d in fleet.speakers}
         self._inquiries = Inquiries(fleet, session)
         self._told: dict[Channel, int] = {}  # which of the Monitor's announcements came last
+        self._paths: dict[str, str] = {}
         self._closed = False
 
     def __enter__(self) -> Self:
@@ -152,8 +154,9 @@ class Session:
             self._memory.late.append(replace(why, detail=detail))
 
     def _hear(self, event: AnyEvent) -> list[Reading | Failure]:
-        """Ask every detector that reads the event; keep what it opens, return what was said."""
+        """Ask every detector that reads the event, then the fusions; keep what is opened, return what was said."""
         said: list[Reading | Failure] = [*self._memory.late]
+        late = len(said)
         self._memory.late.clear()
         if isinstance(event, InquirySettled):
             said.extend(event.said)
@@ -163,6 +166,9 @@ class Session:
                     said.extend(self._inquiries.add(answer))
                 else:
                     said.append(marked(answer, self._memory.models))
+        about = said[late:]
+        for fusion in self._fleet.fusions:
+            said += fuse(fusion, self._states[fusion.name], event, about, self._memory.window)
         return said
 
     def _decide(self, event: AnyEvent, about: int, said: Iterable[Reading | Failure], call: Call | None) -> Decision:
@@ -318,10 +324,30 @@ class Session:
         """The detectors whose restriction stands."""
         return self._memory.restricted
 
+    @property
+    def origins(self) -> tuple[ArgumentOrigin, ...] | None:
+        """Where each argument of the call that came last came from, redacted, for a report to show.
+
+        None where the last event was no call, its arguments were not shown, or no detector needs to know.
+        """
+        with self._lock:
+            call = self._memory.window.call
+            return None if call is None or call.origins is None else shown(call.origins, self._scrubber, self._paths)
+
+    def quoted(self, text: str) -> str:
+        """Return a text of this session as a report may show it: redacted, and cut to the length of a quotation."""
+        with self._lock:
+            return self._scrubber.quote(text)
+
+    @property
+    def _scrubber(self) -> Scrubber:
+        return Scrubber(self._fleet.redactor, self._memory.secrets, self._memory.window.events)
+
     def coverage(self) -> Coverage:
         """Return what came, and who could not judge."""
         with self._lock:
-            return self._memory.tally.coverage(self._fleet.detectors, self._fleet.in_force)
+            fleet = self._fleet
+            return self._memory.tally.coverage(fleet.detectors, fleet.in_force, fusions=fleet.fusions)
 
     def close(self) -> tuple[Decision, ...]:
         """Settle what is open as ABANDONED, keep the coverage, leave the Monitor; return the decisions that follow.
@@ -372,7 +398,7 @@ class Session:
                 session=self.id,
                 agent=self.agent,
                 memory=self._memory,
-                states={d.name: SavedState.of(d, self._states[d.name]) for d in self._fleet.detectors},
+                states={d.name: SavedState.of(d, self._states[d.name]) for d in self._fleet.speakers},
                 inquiries=tuple(map(SavedInquiry.of, self._inquiries)),
             )
             return encoded(saved)
@@ -390,7 +416,7 @@ class Session:
         session._memory = memory = saved.memory
         memory.restricted |= frozenset(restricted)
         memory.folds = memory.folds.with_needs(fleet.needs)
-        states, forgotten = saved.known(fleet.detectors, session._states)
+        states, forgotten = saved.known(fleet.speakers, session._states)
         session._states.update(states)
         inquiries, lost = saved.open(fleet.askers)
         refused = [failure for inquiry in inquiries for failure in session._inquiries.add(inquiry)]

@@ -10,6 +10,7 @@ from theodolite.core.calibration import Band
 from theodolite.core.coverage import Coverage, Sight
 from theodolite.core.detector import AnyDetector
 from theodolite.core.event import AnyEvent, Event, MessageObserved, ToolCallProposed, ToolResultObserved
+from theodolite.core.fusion import AnyFusion
 from theodolite.core.policy import Decision
 from theodolite.core.reading import Cause, Reading
 
@@ -55,26 +56,34 @@ class Tally(Struct, kw_only=True):
         """Count a failure that is in no decision."""
         _count(self.failures, name)
 
-    def coverage(self, detectors: Iterable[AnyDetector], bands: Mapping[str, Band]) -> Coverage:
+    def coverage(
+        self, detectors: Iterable[AnyDetector], bands: Mapping[str, Band], *, fusions: Iterable[AnyFusion] = ()
+    ) -> Coverage:
         """Return the counts, and for each detector whether it could judge. `bands` are those in force."""
         return Coverage(
             events=dict(self.events),
             channels=dict(self.channels),
             unset=dict(self.unset),
             failures=dict(self.failures),
-            detectors=tuple([self._sight(detector, bands) for detector in detectors]),
+            detectors=(
+                *[self._sight(detector, detector.reads, bands) for detector in detectors],
+                # A fusion reads no event: it is as blind as those whom it hears, and says so itself.
+                *[self._sight(fusion, frozenset(), bands) for fusion in fusions],
+            ),
             quiet=self.quiet,
         )
 
-    def _sight(self, detector: AnyDetector, bands: Mapping[str, Band]) -> Sight:
-        wanted = sorted(kind.__name__ for kind in detector.reads)
+    def _sight(
+        self, detector: AnyDetector | AnyFusion, reads: frozenset[type[Event]], bands: Mapping[str, Band]
+    ) -> Sight:
+        wanted = sorted(kind.__name__ for kind in reads)
         missing = tuple([name for name in wanted if name not in self.events])
         spoke = self.spoke.get(detector.name, 0)
         return Sight(
             detector=detector.name,
             version=detector.version,
             decides=any(bands[code].acts or bands[code].finds for code in detector.bands),
-            blind=detector.name in self.no_evidence or (spoke == 0 and len(missing) == len(wanted)),
+            blind=detector.name in self.no_evidence or (spoke == 0 and bool(wanted) and len(missing) == len(wanted)),
             spoke=spoke,
             failed=self.failures.get(detector.name, 0),
             missing=missing,

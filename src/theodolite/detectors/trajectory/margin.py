@@ -15,9 +15,8 @@ from theodolite.core.window import Window
 
 __all__ = ("MarginDetector", "MarginState")
 
-# Evidence is to be read by a person. A passage is a sentence; what is longer is no longer one.
-_QUOTE = 2_000
-_MAX_ARGUMENTS = 8
+# Evidence is to be read by a person.
+_MOST_ARGUMENTS = 8
 
 
 class MarginState(Struct, kw_only=True):
@@ -88,18 +87,13 @@ class MarginDetector:
         )
 
     def _evidence(self, call: Call, margin: Margin, window: Window) -> Iterator[Evidence]:
-        passage = ""
-        if margin.seq is not None:
-            source = window.find(margin.seq)
-            if isinstance(source, ToolResultObserved) and source.text is not UNSET:
-                passage = str(source.text)[margin.start : margin.end][:_QUOTE]
         yield Evidence(
             kind="margin.passage",
             seqs=(call.seq,) if margin.seq is None else (margin.seq, call.seq),
             expected="a call that the goal explains",
-            observed=passage,
+            observed=window.quoted(margin.seq, margin.start, margin.end),
         )
         stray = [origin for origin in call.origins or () if origin.origin is Origin.TOOL_RESULT]
-        for origin in stray[:_MAX_ARGUMENTS]:
+        for origin in stray[:_MOST_ARGUMENTS]:
             seqs = (call.seq,) if origin.seq is None else (origin.seq, call.seq)
             yield Evidence(kind="margin.argument", seqs=seqs, path=origin.path)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from theodolite.core.reading import Evidence
 from theodolite.reports.alarms import Gathered, gathered
+from theodolite.reports.calls import shown_as_argument
 from theodolite.reports.document import SessionReport, SignalReport
 from theodolite.reports.escaping import inert
 from theodolite.reports.html.pieces import more, section, table
@@ -22,7 +23,10 @@ _PLAIN = ("Evidence", "expected", "observed")
 
 
 class Place:
-    """Where a session stands on the page, and which of its events the page points to, for which findings."""
+    """Where a session stands on the page, and which of its events the page points to, for which findings.
+
+    `told` are the calls that were told with their arguments, and where these stand.
+    """
 
     def __init__(self, session: SessionReport, number: int) -> None:
         self.name = f"s{number}"
@@ -30,6 +34,7 @@ class Place:
         self.tools = {call.seq: call.tool for call in session.calls}
         self.steps = {step.seq: step for step in session.steps}
         self.cited: dict[int, list[int]] = {}
+        self.told: dict[int, frozenset[str]] = {}
 
     def event(self, seq: int, finding: int | None = None) -> Markup:
         """Return the number of an event, as a link to its row where it is known and gets one."""
@@ -49,13 +54,22 @@ class Place:
 
 
 def evidence(place: Place, signals: Iterable[SignalReport], finding: int | None = None) -> list[Content]:
-    """Return the passages, then what was taken from them, then any other evidence, all for a finding by its number."""
+    """Return the passages, then what was taken from them, then any other evidence, all for a finding by its number.
+
+    Of an argument that was told with its call, only the passage is left to say.
+    """
     held = gathered(signals)
-    shadow = [item for item in held.other if item.kind.startswith("behavior.")]
-    plain = [item for item in held.other if not item.kind.startswith("behavior.")]
+    covered: list[Evidence] = []
+    other: list[Evidence] = []
+    for item in held.other:
+        (covered if shown_as_argument(item, place.told) else other).append(item)
+    shadow = [item for item in other if item.kind.startswith("behavior.")]
+    plain = [item for item in other if not item.kind.startswith("behavior.")]
+    quoted = [(item.seqs[0], item.observed) for item in covered if item.observed and item.seqs[0] not in place.told]
+    passages = list(dict.fromkeys([*held.passages, *quoted]))
     return [
-        [_passage(place, source, text, finding) for source, text in held.passages[:PASSAGES]],
-        more(len(held.passages) - PASSAGES, "passages"),
+        [_passage(place, source, text, finding) for source, text in passages[:PASSAGES]],
+        more(len(passages) - PASSAGES, "passages"),
         _taken(place, held, finding),
         _sightings(place, shadow, finding, shadow=True),
         _sightings(place, plain, finding, shadow=False),

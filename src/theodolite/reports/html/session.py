@@ -8,6 +8,7 @@ from theodolite.core.policy import Action, Outcome
 from theodolite.reports.alarms import alarms, fresh, worst
 from theodolite.reports.document import FindingReport, SessionReport, SignalReport, UnreadableReport
 from theodolite.reports.escaping import inert
+from theodolite.reports.html.calls import accounts, every_call, goals
 from theodolite.reports.html.evidence import Place, events, evidence
 from theodolite.reports.html.figure import figure
 from theodolite.reports.html.pieces import more, section, within
@@ -33,10 +34,12 @@ def article(session: SessionReport, number: int, pages: Mapping[str, str], thres
     return element(
         "article",
         _head(place),
+        goals(place),
         figure(session, timeline(session, thresholds), f"{place.name}-t"),
         _findings(place, pages),
         _settled(place),
         _answers(place),
+        every_call(place),
         events(place),  # after all that cites them
         _failures(place),
         _unreadable(place),
@@ -96,6 +99,7 @@ def _finding(
         [f"{number}. ", element("code", inert(code, NAME))],
         element("p", meaning[:1].upper() + meaning[1:], class_="meaning"),
         element("dl", list(_facts(place, number, finding, worst(signals)))),
+        accounts(place, finding, number),
         evidence(place, signals, number),
         level=5,
         kind="finding",

@@ -1,0 +1,88 @@
+"""Figures of a detector with 95 % intervals: area under the curve, shares, and shares at a false-alarm rate."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
+
+__all__ = ("Share", "auc", "found_at", "share")
+
+_Z = 1.959964  # the 97.5 % point of the normal distribution
+
+
+class Share(tuple[int, int]):
+    """So many of so many, with the exact interval of a share (Clopper and Pearson 1934)."""
+
+    __slots__ = ()
+
+    @property
+    def value(self) -> float:
+        """The share."""
+        return self[0] / self[1] if self[1] else math.nan
+
+    def __str__(self) -> str:
+        low, high = _clopper_pearson(*self)
+        return f"{self.value:.3f} [{low:.3f}, {high:.3f}] ({self[0]}/{self[1]})"
+
+
+def share(holds: Sequence[bool]) -> Share:
+    """Return how many hold, of how many."""
+    return Share((sum(holds), len(holds)))
+
+
+def cut(negative: Sequence[float], rate: float) -> float:
+    """Return the score that at most this share of the negatives is above."""
+    return sorted(negative, reverse=True)[int(rate * len(negative))]
+
+
+def found_at(positive: Sequence[float], negative: Sequence[float], rate: float) -> Share:
+    """Return how many positives are above the score that at most this share of the negatives is above."""
+    least = cut(negative, rate)
+    return share([score > least for score in positive])
+
+
+class Area(float):
+    """An area under the curve with its interval."""
+
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{float(self):.4f} [{self.low:.3f}, {self.high:.3f}]"
+
+
+def auc(positive: Sequence[float], negative: Sequence[float]) -> Area:
+    """Return the share of pairs in the right order, ties counting half, with the interval of DeLong (1988)."""
+    placed = _placements(positive, sorted(negative))
+    against = [1.0 - place for place in _placements(negative, sorted(positive))]
+    value = sum(placed) / len(placed)
+    error = math.sqrt(_variance(placed) / len(placed) + _variance(against) / len(against))
+    area = Area(value)
+    area.low, area.high = max(0.0, value - _Z * error), min(1.0, value + _Z * error)
+    return area
+
+
+def _placements(scores: Sequence[float], others: Sequence[float]) -> list[float]:
+    return [(bisect_left(others, s) + bisect_right(others, s)) / 2 / len(others) for s in scores]
+
+
+def _variance(values: Sequence[float]) -> float:
+    mean = sum(values) / len(values)
+    return sum((value - mean) ** 2 for value in values) / max(1, len(values) - 1)
+
+
+def _clopper_pearson(k: int, n: int, level: float = 0.95) -> tuple[float, float]:
+    def solve(tail: Callable[[float], float]) -> float:
+        low, high = 0.0, 1.0
+        for _ in range(50):
+            middle = (low + high) / 2
+            low, high = (middle, high) if tail(middle) < (1 - level) / 2 else (low, middle)
+        return high
+
+    def below(upto: int, p: float) -> float:
+        return sum(math.comb(n, i) * p**i * (1 - p) ** (n - i) for i in range(upto + 1))
+
+    least = 0.0 if k == 0 else solve(lambda p: 1 - below(k - 1, p))
+    most = 1.0 if k == n else 1 - solve(lambda q: below(k, 1 - q))
+    return least, most

@@ -1,0 +1,1 @@
+"""Anomaly: what the last calls of a session do together, scored, and three single acts that need no score."""

@@ -1,0 +1,110 @@
+"""The calls of a session on a page: what was asked for, where each argument came from, the score and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from theodolite.core.intent import Origin
+from theodolite.reports.calls import asked, came_from, listed, paths_of, why
+from theodolite.reports.document import ArgumentReport, CallReport, FindingReport, GoalReport
+from theodolite.reports.escaping import inert
+from theodolite.reports.html.evidence import Place
+from theodolite.reports.html.pieces import more, section, table, within
+from theodolite.reports.layout import counted
+from theodolite.reports.limits import ACCOUNTS, ANSWERS, NAME, PATH, QUOTE, ROWS
+from theodolite.reports.markup import Content, Markup, element
+
+__all__ = ("accounts", "every_call", "goals")
+
+# Bytes that the list of all calls may take: no session takes all the room of the others (our choice).
+ROOM_FOR_CALLS = 200_000
+
+
+def goals(place: Place) -> Content:
+    """Return what the user asked for, and said later."""
+    said = place.session.goals
+    if not said:
+        return None
+    items = [element("li", _said(goal)) for goal in said[:ANSWERS]]
+    rest = more(len(said) - ANSWERS, "messages of the user")
+    return section(f"{place.name}-goals", "What the user asked for", element("ul", items), rest, level=4)
+
+
+def accounts(place: Place, finding: FindingReport, number: int) -> Content:
+    """Return the first calls of a finding, each with its arguments; one that an earlier finding told is left out."""
+    wanted = {seq for seq in finding.calls[:ACCOUNTS] if seq not in place.told}
+    found = [call for call in place.session.calls if call.seq in wanted]
+    calls = [call for call in found if call.arguments or call.score is not None]
+    place.told.update(paths_of(calls))
+    said = asked(place.session.goals, calls[0].seq) if calls else []
+    goal = element("p", "Before these calls the user said last: ", _said(said[-1])) if len(said) > 1 else None
+    return [goal, [_account(place, call, number) for call in calls]]
+
+
+def every_call(place: Place) -> Content:
+    """Return all calls, the first hundred of them at most, each with its arguments, its score and why."""
+    calls = place.session.calls
+    if not any(call.arguments or call.score is not None for call in calls):
+        return None
+    names = ("event", "call", "score", "arguments", "why")
+    rows = within((_row(place, call) for call in calls[:ROWS]), ROOM_FOR_CALLS)
+    whole = table("Each call, where its arguments came from, and what made its score, in log-odds", names, rows)
+    summary = element("summary", counted(len(calls), "call"))
+    rest = more(len(calls) - len(rows), "calls")
+    return section(f"{place.name}-calls", "Every call", element("details", summary, whole, rest), level=4)
+
+
+def _said(goal: GoalReport) -> Content:
+    return [f"“{inert(goal.text, QUOTE)}”", element("span", f" (event {goal.seq})", class_="quiet")]
+
+
+def _account(place: Place, call: CallReport, number: int) -> Markup:
+    rows = [
+        element(
+            "tr",
+            element("th", element("code", inert(item.path, PATH) or "(all)"), scope="row"),
+            element("td", item.role),
+            element("td", _source(place, item, number)),
+        )
+        for item in listed(call.arguments or ())
+    ]
+    tool = inert(call.tool, NAME) or "(no name)"
+    score = "" if call.score is None else f", score {call.score:.2f}"
+    caption = f"{tool} (event {call.seq}){score}, {'allowed' if call.allowed else 'REFUSED'}"
+    return element(
+        "div",
+        table(caption, ("argument", "is for", "came from"), rows) if rows else element("p", caption),
+        more(len(call.arguments or ()) - len(rows), "arguments"),
+        element("p", "Why: ", why(call), ".") if call.score is not None else None,
+    )
+
+
+def _row(place: Place, call: CallReport) -> Markup:
+    score = "-" if call.score is None else f"{call.score:.2f}"
+    return element(
+        "tr",
+        element("th", call.seq, scope="row"),
+        element("td", element("code", inert(call.tool, NAME) or "(no name)")),
+        element("td", score if call.allowed else [score, ", ", element("strong", "REFUSED", class_="bad")]),
+        element("td", _briefly(place, listed(call.arguments or ()), len(call.arguments or ()))),
+        element("td", why(call) if call.score is not None else "-"),
+    )
+
+
+def _briefly(place: Place, arguments: Sequence[ArgumentReport], count: int) -> Content:
+    items = [
+        element("li", element("code", inert(item.path, PATH) or "(all)"), f", {item.role}, from ", _source(place, item))
+        for item in arguments
+    ]
+    return [element("ul", items) if items else "-", more(count - len(items), "arguments")]
+
+
+def _source(place: Place, item: ArgumentReport, number: int | None = None) -> Content:
+    """Return whose a value is, with the event that held it: for a finding, by its number, as a link."""
+    whose, tool = came_from(item, place.steps)
+    who = element("strong", whose, class_="warn") if item.origin is Origin.TOOL_RESULT else whose
+    if item.seq is None:
+        return who
+    event = f"event {item.seq}" if number is None else place.event(item.seq, number)
+    inside = "a link or an address in it, " if item.within else ""
+    return [inside, event, f" ({tool})" * bool(tool), ": ", who]

@@ -1,0 +1,26 @@
+"""Split conformal prediction for one number a session: thresholds that hold for finite samples."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+__all__ = ("threshold",)
+
+
+def threshold(maxima: Iterable[float], alpha: float) -> float | None:
+    """Return the score that a new clean session exceeds with a probability of at most alpha; None where n is too small.
+
+    `maxima` are the highest scores of clean sessions; the new one is exchangeable with them (drawn in the same way).
+    A score alarms when it is *above* the threshold. Needs n >= 1 / alpha - 1. Source: Vovk, Gammerman and Shafer,
+    Algorithmic Learning in a Random World, 2005, section 4.2.
+
+    >>> threshold([0.1, 0.2, 0.3, 0.4], 0.2), threshold([0.1, 0.2, 0.3, 0.4], 0.1)
+    (0.4, None)
+    """
+    if not 0.0 < alpha < 1.0:
+        raise ValueError(f"alpha is {alpha}, and must lie between 0 and 1")
+    ordered = sorted(maxima, reverse=True)
+    # 1e-9: of 0.01 * 100 a float makes less than 1.
+    above = math.floor(alpha * (len(ordered) + 1) + 1e-9)
+    return ordered[above - 1] if above >= 1 else None

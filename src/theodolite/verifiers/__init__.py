@@ -1,0 +1,1 @@
+"""Second opinions, asked for where a reading is ambiguous."""

@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from theodolite.stats.conformal import threshold
+
+
+def test_a_new_session_is_above_the_threshold_as_often_as_alpha_says() -> None:
+    rng = Random(7)  # noqa: S311 - a test, drawn alike each time
+    alarms = rounds = 4_000
+    for _ in range(rounds):
+        *clean, new = (rng.gauss(0, 1) for _ in range(100))
+        least = threshold(clean, 0.05)
+        assert least is not None
+        alarms -= new <= least
+    # 200 are expected at alpha = 0.05; five standard deviations are 69.
+    assert 131 <= alarms <= 269
+
+
+@pytest.mark.parametrize(("sessions", "enough"), [(98, False), (99, True), (100, True)])
+def test_one_in_a_hundred_needs_ninety_nine_sessions(sessions: int, *, enough: bool) -> None:
+    assert (threshold([0.0] * sessions, 0.01) is not None) is enough
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0, -0.1])
+def test_alpha_is_a_probability(alpha: float) -> None:
+    with pytest.raises(ValueError, match="alpha"):
+        threshold([1.0], alpha)
