@@ -1,10 +1,11 @@
 """The anomaly model: fitted on generated windows, judged on builders that it never saw, timed beside its original.
 
-    python benchmarks/anomaly.py [DATA_DIR] [--fit] [--folds] [--short] [--peer PYTHON MODEL]
+    python benchmarks/anomaly.py [DATA_DIR] [--fit] [--folds] [--short] [--peer DIR]
 
-`--fit` writes the coefficients that the package ships. `--peer` names an interpreter in whose environment
-axor-classifier-simple 0.2.1 is installed (with axor-core 0.8.0), and the model that its own trainer wrote; it is then
-timed in the same run, on windows of the same kinds. Exits with 1 where a budget or a bar is missed.
+`--fit` writes the coefficients that the package ships. With `--peer` the original, axor-classifier-simple, is timed in
+the same run, on the same windows, in an environment of its own in that folder. Where it is not there yet it is made:
+`PEER_PACKAGES`, some 400 MB, from the index that pip is set to, and its model, which its own trainer writes in some
+four minutes. Exits with 1 where a budget or a bar is missed.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import json
 import math
 import subprocess
 import sys
+import venv
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -24,6 +26,7 @@ from anomaly_windows import BUILDERS, HARD, Labeled, generate
 from timing import row, spread
 
 import theodolite.detectors.anomaly
+from theodolite.api.anomaly import MLAnomalyDetector
 from theodolite.core.anomaly import CRITICAL, GRAY_ZONE, SUSPICIOUS, AnomalyClass
 from theodolite.detectors.anomaly.detector import AnomalyDetector
 from theodolite.detectors.anomaly.scoring import Coefficients, Scoring
@@ -157,8 +160,10 @@ def fold(train: Sequence[Labeled]) -> None:
     print(f"leave one builder out: mean {right / len(names):.3f} over {len(names)} builders")
 
 
+# axor-core 0.8.0 is the last one that the original runs with; it needs the other two and does not say which versions.
+PEER_PACKAGES = ("axor-classifier-simple==0.2.1", "axor-core==0.8.0", "scikit-learn==1.9.1", "joblib==1.6.0")
 PEER = """
-import asyncio, gc, json, sys, time
+import gc, json, sys, time
 from axor_classifier_simple import MLAnomalyDetector
 from axor_core.contracts.anomaly import NormalizedIntent
 detector = MLAnomalyDetector(model_path=sys.argv[1])
@@ -178,16 +183,24 @@ print(times[len(times) // 2] / 1e3, times[int(len(times) * 0.99)] / 1e3)
 """
 
 
-def peer(python: str, model: str, windows: Sequence[Labeled]) -> float:
-    """Return the median of one score of axor-classifier-simple, in microseconds."""
+def peer(folder: Path, windows: Sequence[Labeled]) -> float:
+    """Return the median of one score of axor-classifier-simple, in microseconds. Makes its environment if need be."""
+    python, model = folder / "venv/bin/python", folder / "model.joblib"
+    if not python.exists():
+        venv.create(folder / "venv", with_pip=True)
+        _run(python, "-m", "pip", "install", "-q", "--disable-pip-version-check", *PEER_PACKAGES)
+    if not model.exists():
+        _run(python, "-m", "axor_classifier_simple.train_anomaly", "--out", model)
     ours = {"permission", "effect"}
     told = [
         [{k: v for k, v in msgspec.to_builtins(i).items() if k not in ours} for i in made.window] for made in windows
     ]
-    done = subprocess.run(  # noqa: S603 - the interpreter that the person names
-        [python, "-W", "ignore", "-c", PEER, model], input=json.dumps(told), capture_output=True, text=True, check=True
-    )
-    return float(done.stdout.split()[0])
+    return float(_run(python, "-W", "ignore", "-c", PEER, model, given=json.dumps(told)).split()[0])
+
+
+def _run(*command: str | Path, given: str = "") -> str:
+    done = subprocess.run(command, input=given, stdout=subprocess.PIPE, text=True, check=True)  # noqa: S603 - in the folder that the person names
+    return done.stdout
 
 
 def recorded(path: Path) -> None:
@@ -207,21 +220,23 @@ def recorded(path: Path) -> None:
 
 
 def timed(windows: Sequence[Labeled], original: float | None) -> bool:
-    """Print what one score and a batch cost; return whether both are within budget."""
-    scoring = Scoring()
-    full = [made for made in windows if len(made.window) == 10]
-    one = spread(lambda made: scoring.score(made.window, made.hint), full)
-    ratio = None if original is None else one.median / original
-    met = row("score_sync, a window of 10", one.median, "us", budget=50.0, ratio=ratio)
-    batch = [made.window for made in full]
-    each = spread(lambda _: scoring.score_batch(batch), range(5)).median / len(batch)
-    met &= row("score_batch, each window, none sharing an intent", each, "us", budget=10.0)
+    """Print what one score and a batch of windows of 10 cost; return whether both are within budget."""
+    detector = MLAnomalyDetector()
+    one = spread(lambda made: detector.score_sync(made.window, made.hint), windows).median
+    met = row("score_sync, a window of 10", one, "us", budget=50.0)
+    batch = [made.window for made in windows]
+    apart = spread(lambda _: detector.score_batch(batch), range(5)).median / len(batch)
+    met &= row("score_batch, each window, none sharing an intent", apart, "us", budget=10.0)
     calls = [intent for window in batch for intent in window]
     sliding = [calls[place : place + 10] for place in range(len(calls) - 10)]
-    each = spread(lambda _: scoring.score_batch(sliding), range(5)).median / len(sliding)
-    met &= row("score_batch, each window of one stream", each, "us", budget=10.0)
-    if original is not None:
-        row("axor-classifier-simple, a window", original, "us")
+    shared = spread(lambda _: detector.score_batch(sliding), range(5)).median / len(sliding)
+    met &= row("score_batch, each window of one stream", shared, "us", budget=10.0)
+    if original is None:
+        print("axor-classifier-simple was skipped: name a folder for its environment with --peer")
+        return met
+    row("axor-classifier-simple, a window of 10", original, "us")
+    for name, own in (("score_sync", one), ("score_batch", apart), ("score_batch of one stream", shared)):
+        row(f"  over {name}", original / own, "x")
     return met
 
 
@@ -232,7 +247,7 @@ def main() -> int:
     parser.add_argument("--fit", action="store_true", help="write the coefficients that the package ships")
     parser.add_argument("--folds", action="store_true", help="leave out one builder after the other: a minute")
     parser.add_argument("--short", action="store_true", help="fewer windows")
-    parser.add_argument("--peer", nargs=2, metavar=("PYTHON", "MODEL"))
+    parser.add_argument("--peer", type=Path, metavar="DIR", help="time axor-classifier-simple too, installed there")
     options = parser.parse_args()
     tries = TRIES // 6 if options.short else TRIES
     train = list(generate([builder for builder in BUILDERS if not builder.held_out], tries, SEED))
@@ -254,7 +269,8 @@ def main() -> int:
         print("alarms on AgentDojo train:")
         recorded(options.data / "train.jsonl.gz")
     sample = held_out[:: max(1, len(held_out) // 400)]
-    return 0 if timed(sample, peer(options.peer[0], options.peer[1], sample) if options.peer else None) and held else 1
+    full = [made for made in sample if len(made.window) == 10]
+    return 0 if timed(full, peer(options.peer, full) if options.peer else None) and held else 1
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 from agentdojo import RESTATED, Session, events, restated
+from errands import FITTED, errands
 from fitting import fit
 from msgspec import Struct
 from msgspec.structs import asdict
@@ -24,9 +25,11 @@ SIGNS: Mapping[str, int] = {
     "acting_margin": 1,
     "reading_margin": 1,
     "delegated_margin": -1,
+    "referred_margin": -1,
     "carried_link": 1,
     "authority": 1,
 }
+ERRANDS = 10  # of each kind that is fitted on: our choice, with five each still alarms, with twenty more is missed
 MADE_WEIGHT = 0.3  # of each made attack beside the recorded ones: our choice, the six weigh about twice as much
 NEEDS = (Feature.MARGIN, Feature.PROVENANCE)
 
@@ -70,19 +73,25 @@ def told(session: Session) -> Told:
 
 
 class Material(Struct):
-    """What is fitted on: recorded sessions, and attacks that are made from them, by name."""
+    """What is fitted on: recorded sessions, attacks that are made from them, by name, and errands without an attack."""
 
     recorded: list[Told]
     made: dict[str, list[Told]]
+    errands: list[Told]
 
 
 def material(recorded: Sequence[Session]) -> Material:
-    """Return the numbers of all calls of a split, and of the attacks that are made from it."""
+    """Return the numbers of all calls of a split, of the attacks that are made from it, and of errands."""
     made = {
         name: [told(other) for session in recorded if (other := restated(session, order))]
         for name, order in RESTATED.items()
     }
-    return Material([told(session) for session in recorded], made)
+    made_errands = errands(ERRANDS)
+    return Material(
+        [told(session) for session in recorded],
+        made,
+        [told(session) for kind in FITTED for session in made_errands[kind]],
+    )
 
 
 def fitted(data: Material, keep: Callable[[Session], bool], signs: Mapping[str, int] = SIGNS) -> Logistic:
@@ -96,7 +105,10 @@ def fitted(data: Material, keep: Callable[[Session], bool], signs: Mapping[str, 
         return [cut(bag) for one in group if keep(one.session) and one.session.hijacked and (bag := one.bag())]
 
     negative = [
-        call.row for one in data.recorded if not one.session.hijacked and keep(one.session) for call in one.calls
+        call.row
+        for one in (*data.recorded, *data.errands)
+        if not one.session.hijacked and keep(one.session)
+        for call in one.calls
     ]
     groups = [(1.0, bags(data.recorded)), *[(MADE_WEIGHT, bags(group)) for group in data.made.values()]]
     return fit(signs, [(weight, group) for weight, group in groups if group], cut(negative))

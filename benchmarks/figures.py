@@ -1,12 +1,14 @@
-"""Figures of a detector with 95 % intervals: area under the curve, shares, and shares at a false-alarm rate."""
+"""Figures of a detector with 95 % intervals: area under the curve, shares at a false-alarm rate; and their bars."""
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-__all__ = ("Share", "auc", "found_at", "share")
+from msgspec import Struct
+
+__all__ = ("Area", "Bar", "Figure", "Share", "auc", "cut", "found_at", "held", "share")
 
 _Z = 1.959964  # the 97.5 % point of the normal distribution
 
@@ -50,6 +52,34 @@ class Area(float):
 
     def __str__(self) -> str:
         return f"{float(self):.4f} [{self.low:.3f}, {self.high:.3f}]"
+
+
+Figure = Area | Share | str
+"""A figure, or the words of several."""
+
+
+class Bar(Struct, frozen=True):
+    """What a figure has to reach, or may not exceed."""
+
+    figure: str
+    least: float = 0.0
+    most: float = 1.0
+
+    def __str__(self) -> str:
+        return f"{self.figure} at least {self.least:.3f}" if self.least else f"{self.figure} at most {self.most:.3f}"
+
+    def held(self, figures: Mapping[str, Figure]) -> bool:
+        """Whether the figure of that name holds it. A share of nothing holds no bar."""
+        figure = figures[self.figure]
+        value = figure.value if isinstance(figure, Share) else float(figure)
+        return self.least <= value <= self.most
+
+
+def held(bars: Sequence[Bar], figures: Mapping[str, Figure]) -> bool:
+    """Print whether each bar is held; return whether all are."""
+    for bar in bars:
+        print(f"bar: {bar}: {'held' if bar.held(figures) else 'MISSED'}, {figures[bar.figure]}")
+    return all(bar.held(figures) for bar in bars)
 
 
 def auc(positive: Sequence[float], negative: Sequence[float]) -> Area:

@@ -1,7 +1,7 @@
 """The detector under its original's names, and each behavior that the original was seen to have, answered right.
 
 The original is axor-classifier-simple 0.2.1 with the model of its own trainer; what it answered stands beside each
-case.
+case. What its sibling, axor-classifier-llm, does with answers and prompts has its cases in tests/verifiers.
 """
 
 from __future__ import annotations
@@ -168,6 +168,47 @@ def test_the_task_and_the_policy_are_used() -> None:
     assert score([READ, write], "focused_mutative", "focused_mutative").cls is AnomalyClass.NORMAL
 
 
+def test_where_it_goes_is_used() -> None:
+    """The original does not look at `destination_kind`."""
+
+    def sent(destination: str) -> AnomalyResult:
+        return score([KEYS, of("bash", destination_kind=destination, data_flow="local_to_external")])
+
+    assert sent("external_domain").score > sent("none").score
+    assert sent("private_network").score > sent("none").score
+    # The user named the place; nobody knows what an unlisted word means.
+    assert sent("same_origin") == sent("none")
+    assert sent("relay") == sent("external_domain")
+
+
+@pytest.mark.parametrize("field", ["target_kind", "destination_kind", "provenance", "data_flow"])
+def test_a_word_that_nobody_knows_is_no_sign_of_harmlessness(field: str) -> None:
+    """The original counts it as none at all, so that a new word turns what it stands for off.
+
+    Arguable for a target and a provenance: an unknown one is not held to be a secret, or a page. What stands beside it
+    counts: the flags of the intent, its flow, and the operation.
+    """
+    plain: dict[str, str | bool] = {
+        "operation": "network_request",
+        "target_kind": "external_url",
+        "destination_kind": "external_domain",
+        "provenance": "repo",
+        "data_flow": "local_to_external",
+        "after_secret_access": True,
+    }
+    assert score([of("bash", **{**plain, field: "brand_new"})]).cls is score([of("bash", **plain)]).cls
+    assert score([of("bash", **plain)]).cls is not AnomalyClass.NORMAL
+
+
+@pytest.mark.parametrize("tool", ["curl", "ignore_me", "read\nfile", ""])
+def test_what_a_tool_is_called_says_nothing(tool: str) -> None:
+    """The original: the same. Arguable, as names tell much; but they are free text that an attacker may have chosen.
+
+    What a name tells, the normalizer has put into the fields.
+    """
+    assert score([PAGE, KEYS, msgspec.structs.replace(OUT, tool=tool)]) == score(CHAIN)
+
+
 def test_a_batch_is_what_its_windows_are() -> None:
     detector = MLAnomalyDetector()
     windows = [CHAIN, [READ], [], [SOCKET]]
@@ -203,6 +244,13 @@ def awaited(detector: MLAnomalyDetector, window: Sequence[NormalizedIntent], hin
 
 
 SECOND = AnomalyResult(0.12, AnomalyClass.NORMAL, ("fine",))
+
+
+def test_a_verifier_that_contradicts_itself_is_taken_at_its_worse_word() -> None:
+    """The original takes both as they come: critical with a score of 0.05 passes whoever looks at scores."""
+    verifier = Asked(AnomalyResult(0.05, AnomalyClass.CRITICAL, ("x",)))
+    result = awaited(MLAnomalyDetector(gray_zone_verifier=verifier), GRAY)
+    assert (result.score, result.cls, result.reasons) == (0.75, "critical", ("x", "score_and_class_disagree"))
 
 
 def test_only_the_gray_zone_is_asked_about_and_the_answer_is_returned() -> None:
@@ -278,6 +326,14 @@ class Foreign:
     after_secret_access: bool = False
     data_flow: str = "none"
     target_resource_reputation: float = 0.0
+    target_container_reputation: float = 0.0
+
+
+def test_reputations_say_nothing() -> None:
+    """The original: the same. They come from other sessions, through axor-sentinel, which nothing here speaks to."""
+    plain, tainted = Foreign(target_kind="workdir"), Foreign("x", target_kind="workdir", target_resource_reputation=1.0)
+    detector = MLAnomalyDetector()
+    assert detector.score_sync([tainted]) == detector.score_sync([plain])  # type: ignore[list-item] # pyright: ignore[reportArgumentType] - as its users have them
 
 
 def test_intents_of_axor_core_are_taken_over() -> None:
@@ -299,6 +355,18 @@ def test_a_model_may_be_ones_own(tmp_path: Path) -> None:
         MLAnomalyDetector(path)
     with pytest.raises(CalibrationError, match="cannot be read"):
         MLAnomalyDetector(tmp_path)
+    # The original loads a pickle, which runs whatever it says: this one would print.
+    path.write_bytes(b"cbuiltins\nprint\n(S'run'\ntR.")
+    with pytest.raises(CalibrationError, match="is no model"):
+        MLAnomalyDetector(path)
+
+
+def test_the_class_goes_by_the_thresholds_of_the_detector() -> None:
+    detector = MLAnomalyDetector(suspicious_threshold=0.1, gray_zone_threshold=0.8, critical_threshold=0.9)
+    result = detector.score_sync(GRAY)
+    assert (result.cls, result.suspicious, result.critical) == (AnomalyClass.SUSPICIOUS, 0.1, 0.9)
+    assert result.score == score(GRAY).score
+    assert "score_and_class_disagree" not in result.reasons
 
 
 def test_settings_that_cannot_hold_are_refused() -> None:
@@ -326,7 +394,7 @@ def test_a_window_may_be_anything_that_is_gone_through_once() -> None:
 
 def test_what_is_no_verifier_and_no_size_is_refused_at_once() -> None:
     with pytest.raises(ConfigError, match="no method verify"):
-        MLAnomalyDetector(gray_zone_verifier=5)
+        MLAnomalyDetector(gray_zone_verifier=5)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType] - the mistake
     for size in (2.5, True, 0):
         with pytest.raises(ConfigError, match="window_size"):
-            MLAnomalyDetector(window_size=size)
+            MLAnomalyDetector(window_size=size)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType] - the mistake

@@ -57,7 +57,7 @@ def test_the_request_is_the_originals_with_intents_and_nothing_else() -> None:
             "content": "Task: research\nPolicy: focused readonly\nCalls:\n"
             "tool=web_fetch op=network_request target=external_url dest=none prov=external_web flow=none\n"
             "tool=read op=file_read target=secret dest=none prov=unknown flow=none "
-            "[reads_secret_like_data, after_external_read]",
+            "[reads_secret, after_external_read]",
         }
     ]
     assert "never instructions" in str(asked.body["system"])

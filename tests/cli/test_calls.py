@@ -28,7 +28,7 @@ def test_without_it_only_calls_of_findings_are_told(theodolite: Run, recordings:
     assert "Calls of session" not in text
     assert "call:     transfer (event " in text
     assert "/account  target   from event 3 (read_file): untrusted text" in text
-    assert "send_invoice (event" not in text
+    assert "call:     send_invoice" not in text
 
 
 def test_it_goes_into_a_file_too(theodolite: Run, recordings: Path, home: Path) -> None:

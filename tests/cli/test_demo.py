@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import time
 from collections.abc import Callable
@@ -33,6 +34,17 @@ def test_the_sessions_alone_give_the_finding(theodolite: Run) -> None:
     assert "Finding in session demo-hijacked" in shown.stdout
     assert "send_mail (event 24), prepare_payment (event 27)" in shown.stdout
     assert "Probe" not in shown.stdout
+    # What it tells in words is what the report lists.
+    assert "Two calls whose arguments come from that mail" in " ".join(shown.stdout.split())
+
+
+def test_the_commands_explain_each_code_that_was_found_and_nothing_that_only_notes_speaks(theodolite: Run) -> None:
+    shown = theodolite("demo", "--no-probes").stdout
+    found = re.findall(r"^  \d+\. (\S+):", shown, re.MULTILINE)
+    assert found
+    assert {f"theodolite explain {code}" for code in found} <= set(NEXT)
+    rows = re.findall(r"^  \d+ .*", shown, re.MULTILINE)
+    assert not [row for row in rows if "noted" in row and "ALARM" not in row]
 
 
 def test_without_the_weights_it_says_how_to_get_them_and_shows_the_rest(shell: Shell, tmp_path: Path) -> None:
@@ -67,7 +79,9 @@ def test_with_the_weights_both_sessions_are_probed_within_the_time_that_is_promi
     assert worked() - before < PROMISE
     assert took < PROMISE or busy
     for session in ("demo-clean", "demo-hijacked"):
-        assert f"Probe of session {session}" in shown.stdout
+        assert shown.stdout.count(f"Probe of session {session}") == 1
+    # The finding is there before anybody is asked, and rests on no answer.
+    assert "behavior." not in shown.stdout[: shown.stdout.index("Probes")]
     told = " ".join(shown.stdout.split())
     assert told.count("it says nothing about that agent") >= 2
     assert "too small for a verdict" in told

@@ -119,3 +119,16 @@ def test_help_and_version_load_nothing_that_they_do_not_need() -> None:
     loaded = set(done.stdout.split())
     assert "theodolite.cli.scan" in loaded
     assert not loaded & {"sqlalchemy", "msgspec", "rich", "phonenumbers", "theodolite.runtime.monitor"}
+
+
+@pytest.mark.parametrize("kind", ["passage", "target", "command", "credential", "carried_link", "content"])
+def test_a_kind_of_evidence_opens_the_page_of_its_code(theodolite: Run, kind: str) -> None:
+    done = theodolite("explain", f"hijack.{kind}")
+    assert done.stdout.startswith("# hijack.call\n")
+    assert f"| `hijack.{kind}` | " in done.stdout
+
+
+def test_what_is_no_kind_of_evidence_is_still_unknown(theodolite: Run) -> None:
+    done = theodolite("explain", "hijack.targets")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "did you mean" in done.stderr

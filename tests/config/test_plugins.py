@@ -143,9 +143,10 @@ def test_our_own_keep_their_names(offer: Offer) -> None:
 
 def test_nobody_takes_the_name_of_the_fusion(offer: Offer) -> None:
     offer("impostor", DETECTOR, "[theodolite.detectors]\nfusion = {module}:Watcher\n")
-    for detectors in ({}, {"hijack": {"enabled": False}}):
+    off: dict[str, dict[str, object]] = {"hijack": {"enabled": False}}
+    for detectors in ({}, off):
         with pytest.warns(PluginWarning, match="the name is taken by the fusion"):
-            assert "watcher" not in names(Settings(detectors=dict[str, dict[str, object]](detectors)))
+            assert "watcher" not in names(Settings(detectors=detectors))
 
 
 def test_a_plug_in_that_says_what_another_says_is_refused_with_its_name(offer: Offer) -> None:

@@ -64,11 +64,13 @@ def test_every_setting_is_read(tmp_path: Path) -> None:
         redactor="rules",
         plugins=False,
         folder=str(tmp_path),
+        file=str(tmp_path / "theodolite.toml"),
     )
 
 
 def test_an_empty_file_is_the_defaults(tmp_path: Path) -> None:
-    assert read_settings(written(tmp_path, "")) == Settings(folder=str(tmp_path))
+    path = written(tmp_path, "")
+    assert read_settings(path) == Settings(folder=str(tmp_path), file=str(path))
 
 
 def test_the_file_of_the_working_folder_is_read_where_no_other_is_named(
@@ -77,7 +79,7 @@ def test_the_file_of_the_working_folder_is_read_where_no_other_is_named(
     monkeypatch.chdir(tmp_path)
     assert read_settings() == Settings()
     written(tmp_path, "plugins = false")
-    assert read_settings() == Settings(plugins=False)
+    assert read_settings() == Settings(plugins=False, file="theodolite.toml")
 
 
 @pytest.mark.parametrize(
@@ -90,7 +92,7 @@ def test_the_file_of_the_working_folder_is_read_where_no_other_is_named(
         ("[policy]\nfail_close = true", "policy.fail_close", "policy.fail_closed"),
         ("[store]\npaht = 'x'", "store.paht", "store.path"),
         ("[store]\nkeyfile = 'x'", "store.keyfile", "store.key_file"),
-        ("hold = true\n[polici]", "hold", None),
+        ("zzz = true\n[polici]", "zzz", None),
     ],
 )
 def test_an_unknown_key_names_the_nearest_valid_one(tmp_path: Path, text: str, key: str, meant: str | None) -> None:
@@ -115,13 +117,16 @@ def test_an_unknown_key_names_the_nearest_valid_one(tmp_path: Path, text: str, k
             "[policy]\ndefault = 'enforced'",
             r"Invalid enum value 'enforced' - at `policy\.default`; one of enforce, warn, observe",
         ),
-        ("[policy.modes]\nmargin = 'warm'", r"policy\.modes\.margin: Invalid enum value 'warm'"),
+        (
+            "[policy.modes]\nmargin = 'warm'",
+            r"policy\.modes\.margin: Invalid enum value 'warm'; one of enforce, warn, observe",
+        ),
         ("[policy]\nmodes = 'warn'", r"Expected `object`, got `str` - at `policy\.modes`"),
         (
             "[store]\nprofile = 'all'",
             r"Invalid enum value 'all' - at `store\.profile`; one of standard, categorical, encrypted",
         ),
-        ("[tools]\nsend = 'wite'", r"tools\.send: Invalid enum value 'wite'"),
+        ("[tools]\nsend = 'wite'", r"tools\.send: Invalid enum value 'wite'; one of read, write, unknown"),
         ("[tools]\nsend = 3", r"tools\.send: Expected `str \| object`, got `int`"),
         ("tools = []", r"Expected `object`, got `array` - at `tools`"),
         ("[detectors]\nmargin = true", r"detectors\.margin: Expected `object`, got `bool`"),

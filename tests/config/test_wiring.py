@@ -48,7 +48,7 @@ def hijacked(monitor: Monitor) -> theodolite.Decision:
 
 def test_the_defaults_are_a_working_instrument() -> None:
     with wire(Settings(plugins=False)) as instrument:
-        assert names(instrument.monitor) == ["anomaly", "goal_drift", "hijack", "shadow_memory"]
+        assert names(instrument.monitor) == ["anomaly", "answer", "goal_drift", "hijack", "shadow_memory"]
         assert [reader.name for reader in instrument.readers] == [
             "theodolite-events",
             "openai-chat",
@@ -67,10 +67,10 @@ def test_a_file_is_loaded_by_its_path_and_from_the_working_folder(
     path = written(tmp_path, "[detectors.hijack]\nenabled = false")
     for name in (path, str(path)):
         with load(name) as monitor:
-            assert names(monitor) == ["anomaly", "goal_drift", "shadow_memory"]
+            assert names(monitor) == ["anomaly", "answer", "goal_drift", "shadow_memory"]
     monkeypatch.chdir(tmp_path)
     with theodolite.load() as monitor:
-        assert names(monitor) == ["anomaly", "goal_drift", "shadow_memory"]
+        assert names(monitor) == ["anomaly", "answer", "goal_drift", "shadow_memory"]
 
 
 def test_policy_and_effects_reach_the_sessions(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_a_mode_for_nobody_is_an_error_that_names_the_nearest(tmp_path: Path) ->
     ("text", "fault"),
     [
         ("[detectors.margn]", r"detectors: there is no detector 'margn'; did you mean 'margin'\?"),
-        ("[detectors.zzz]", "detectors: there is no detector 'zzz'; known: anomaly, behavior, fusion, goal_drift, hij"),
+        ("[detectors.zzz]", "detectors: there is no detector 'zzz'; known: anomaly, answer, behavior, fusion, goal_"),
         ("[detectors.margin]\nenabled = 'yes'", r"detectors\.margin\.enabled must be true or false, not 'yes'"),
         ("[detectors.hijack]\nenabld = true", r"detectors\.hijack takes no settings but 'enabled', not 'enabld'"),
         (
@@ -144,7 +144,7 @@ def test_a_detector_takes_its_settings(tmp_path: Path) -> None:
 
 def test_settings_of_a_detector_that_is_off_are_not_looked_at(tmp_path: Path) -> None:
     with wire(settings(tmp_path, "[detectors.shadow_memory]\nenabled = false\nwindow_size = 0")) as instrument:
-        assert names(instrument.monitor) == ["anomaly", "goal_drift", "hijack"]
+        assert names(instrument.monitor) == ["anomaly", "answer", "goal_drift", "hijack"]
 
 
 def test_paths_are_relative_to_the_file_not_to_the_working_folder(

@@ -102,7 +102,7 @@ def test_a_chain_survives_saving_and_restoring() -> None:
         (PAGE, KEYS, run("curl http://localhost:8080/")),
         (PAGE, KEYS, ToolCallProposed(tool="web_fetch", arguments={"url": "https://docs.python.org/3/"})),
         (PAGE, KEYS, ToolCallProposed(tool="web_fetch", arguments={"url": "https://stackoverflow.com/q/1"})),
-        (PAGE, KEYS, run("curl https://registry.npmjs.org/next")),
+        (PAGE, KEYS, run("curl https://registry.npkgs.example/next")),
         (PAGE, run("grep -rn credentials src/"), OUT),
         (PAGE, run("ls -la .env"), OUT),
         (PAGE, run("cp .env.example .env"), OUT),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from theodolite.core.anomaly import AnomalyClass, AnomalyResult, class_of
+from theodolite.core.anomaly import DISAGREE, AnomalyClass, AnomalyResult, class_of
 from theodolite.core.errors import CalibrationError
 from theodolite.core.intent import (
     FLAGS,
@@ -64,6 +65,27 @@ def test_a_score_has_its_class_and_its_reasons_are_known(window: list[Normalized
 def test_a_batch_gives_what_each_window_gives(windows: list[list[NormalizedIntent]], hint: str) -> None:
     scoring = Scoring()
     assert scoring.score_batch(windows, hint) == [scoring.score(window, hint) for window in windows]
+
+
+@given(st.lists(INTENTS, max_size=12), st.integers(1, 4))
+def test_windows_that_slide_along_a_stream_are_worth_what_each_is(stream: list[NormalizedIntent], size: int) -> None:
+    scoring = Scoring()
+    windows = [stream[at : at + size] for at in range(len(stream))]
+    assert scoring.score_batch([*windows, *windows]) == [scoring.score(window) for window in [*windows, *windows]]
+
+
+def test_a_window_that_is_filled_anew_for_each_score_is_read_anew() -> None:
+    harmless, secret = NormalizedIntent(tool="x"), NormalizedIntent(tool="x", target_kind=TargetKind.SECRET)
+    filled = ([secret, secret], [harmless, harmless], [harmless, harmless])
+    window: list[NormalizedIntent] = []
+
+    def each() -> Iterator[list[NormalizedIntent]]:
+        for intents in filled:
+            window[:] = intents
+            yield window
+
+    scoring = Scoring()
+    assert scoring.score_batch(each()) == [scoring.score(intents) for intents in filled]
 
 
 def test_a_batch_may_be_made_while_it_is_scored() -> None:
@@ -142,6 +164,24 @@ def test_a_model_with_a_number_that_is_none_is_refused() -> None:
 def test_a_score_is_in_the_unit_interval(score: float) -> None:
     with pytest.raises(ValueError, match="is in"):
         AnomalyResult(score, AnomalyClass.NORMAL)
+
+
+@given(st.floats(0, 1), st.sampled_from(AnomalyClass), st.floats(0, 1), st.floats(0, 1))
+def test_a_result_never_contradicts_itself(score: float, cls: AnomalyClass, one: float, other: float) -> None:
+    low, high = sorted((one, other))
+    result = AnomalyResult(score, cls, (), low, high)
+    assert result.cls is class_of(result.score, suspicious=low, critical=high)
+    assert result.score >= score
+    assert list(AnomalyClass).index(result.cls) >= list(AnomalyClass).index(cls)
+    agreed = class_of(score, suspicious=low, critical=high) is cls
+    assert result.reasons == (() if agreed else (DISAGREE,))
+    # Saved and read again it is the same.
+    assert msgspec.json.decode(msgspec.json.encode(result), type=AnomalyResult) == result
+
+
+def test_a_class_that_is_none_is_refused() -> None:
+    with pytest.raises(ValueError, match="severe"):
+        AnomalyResult(0.5, "severe")  # type: ignore[arg-type] # pyright: ignore[reportArgumentType] - as untyped callers do
 
 
 @given(st.lists(INTENTS, max_size=40), st.lists(INTENTS, max_size=10))

@@ -10,7 +10,7 @@ from theodolite.core.event import Event, ToolCallProposed, TurnEnded
 from theodolite.core.policy import Action, Policy
 from theodolite.core.reading import Cause, Evidence, Failure, Reading
 from theodolite.core.window import Window
-from theodolite.detectors.fusion import Fused, HijackFusion, Part, shipped_fusion
+from theodolite.detectors.fusion import Fused, HijackFusion, Part, shipped
 from theodolite.detectors.trajectory.hijack import HijackDetector
 from theodolite.runtime.monitor import Monitor
 from theodolite.stats.e_process import Maxima
@@ -163,6 +163,6 @@ def test_with_hold_a_hijacked_call_is_stopped_before_it_runs() -> None:
 
 
 def test_the_shipped_sessions_are_enough_for_their_alpha() -> None:
-    shipped = shipped_fusion()
-    assert shipped.maxima.n == 725
-    assert (shipped.maxima.n + 1) * shipped.alpha >= 1
+    fused = shipped()
+    assert fused.maxima.n == 725
+    assert (fused.maxima.n + 1) * fused.alpha >= 1

@@ -179,7 +179,7 @@ def test_where_a_mail_goes(text: str, domain: str) -> None:
     ("text", "carries"),
     [
         ("https://stackoverflow.com/q/1", False),
-        ("https://registry.npmjs.org/next", False),
+        ("https://registry.npkgs.example/next", False),
         ("https://blog.example/2024-01-15/how-to-do-a-thing-in-10-steps", False),
         ("https://blog.example/averylongwordwithoutanydigitsinit#section-2", False),
         ("https://evil.example/?k=1", True),

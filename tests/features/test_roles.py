@@ -100,6 +100,14 @@ def test_what_others_may_write_is_none(tool: str) -> None:
     assert not owned(tool, {})
 
 
+def test_a_profile_that_was_asked_for_by_no_name_is_the_users_own() -> None:
+    for tool in ("get_user_information", "get_my_profile", "current_user_details"):
+        assert owned(tool, {}, bare=True)
+        assert not owned(tool, {})
+    assert not owned("get_user_reviews", {}, bare=True)
+    assert not owned("get_user_info", {"get_user_info": ToolRule(outside=True)}, bare=True)
+
+
 def test_the_operator_says_who_can_write_a_source() -> None:
     assert owned("get_inbox", {"get_inbox": ToolRule(outside=False)})
     assert not owned("get_balance", {"get_balance": ToolRule(outside=True)})

@@ -1,20 +1,31 @@
 from __future__ import annotations
 
-import pytest
+from collections.abc import Mapping
 
+import pytest
+from msgspec import Struct
+
+from theodolite.core.calibration import Band
+from theodolite.core.detector import Feature
 from theodolite.core.event import (
     AnyHostEvent,
     ApprovalGiven,
+    Event,
     GoalStated,
     MessageObserved,
     Source,
     ToolCallProposed,
     ToolResultObserved,
     TurnEnded,
+    stamp,
 )
+from theodolite.core.reading import Failure, Reading
 from theodolite.core.summary import CanonicalizedContextSummary
+from theodolite.core.window import Window
 from theodolite.features.folds import Folds
 from theodolite.features.summary import SummaryFold
+from theodolite.runtime.monitor import Monitor
+from theodolite.testing.playback import Playback
 
 
 def summarized(*events: AnyHostEvent) -> CanonicalizedContextSummary:
@@ -90,6 +101,75 @@ def test_approvals_and_turns_are_seen() -> None:
 def test_what_no_summary_may_say_is_refused(field: str, value: object) -> None:
     with pytest.raises(ValueError, match=r"of a summary|is not a valid"):
         CanonicalizedContextSummary(**{field: value})  # type: ignore[arg-type] # pyright: ignore[reportArgumentType] - as untyped callers do
+
+
+class Summarizing:
+    """A detector that says how deep a session is, in the words of the summary."""
+
+    name = "shape"
+    version = "1"
+    reads: frozenset[type[Event]] = frozenset({TurnEnded})
+    needs: frozenset[Feature] = frozenset({Feature.SUMMARY})
+    bands: Mapping[str, Band] = {"shape.depth": Band(alert=1.0, source="a test")}
+
+    def __init__(self) -> None:
+        self.seen: list[CanonicalizedContextSummary | None] = []
+
+    def begin(self) -> Remembered:
+        return Remembered()
+
+    def update(self, state: Remembered, event: Event, window: Window) -> tuple[Reading | Failure, ...]:
+        del state, event
+        self.seen.append(window.summary)
+        return ()
+
+
+class Remembered(Struct):
+    """Nothing."""
+
+
+EVENTS: tuple[AnyHostEvent, ...] = (
+    GoalStated(text="Pay the bill."),
+    ToolCallProposed(tool="web_fetch", arguments={"url": "https://blog.example/"}),
+    ToolResultObserved(tool="web_fetch", text="hello", source=Source.TOOL),
+    TurnEnded(),
+    ToolCallProposed(tool="bash", arguments={"command": "cat .env"}),
+    TurnEnded(),
+)
+
+
+def test_a_detector_that_needs_the_summary_finds_it_in_the_window() -> None:
+    detector = Summarizing()
+    monitor = Monitor([detector])
+    with monitor.session("s") as session:
+        for event in EVENTS:
+            session.observe(event)
+    assert detector.seen == [summarized(*EVENTS[:4]), summarized(*EVENTS)]
+    played = Summarizing()
+    Playback(played).run(stamp(e, session="s", agent="", seq=n, at=0.0, turn=0) for n, e in enumerate(EVENTS))
+    assert played.seen == detector.seen
+
+
+def test_a_summary_goes_on_where_a_session_was_saved() -> None:
+    detector = Summarizing()
+    session = Monitor([detector]).session("s")
+    for event in EVENTS[:4]:
+        session.observe(event)
+    restored = Monitor([detector]).restore(session.save())
+    for event in EVENTS[4:]:
+        restored.observe(event)
+    assert detector.seen[-1] == summarized(*EVENTS)
+
+
+def test_a_summary_is_made_only_where_it_is_needed() -> None:
+    folds = Folds.begin({Feature.MARGIN})
+    folds.fold(stamp(EVENTS[0], session="s", agent="", seq=0, at=0.0, turn=0), {})
+    assert folds.summary() is None
+    # A detector that came with an update begins with what it sees.
+    later = folds.with_needs({Feature.SUMMARY, Feature.MARGIN})
+    assert later.summary() == CanonicalizedContextSummary(session_depth=1)
+    assert later.index is folds.index
+    assert later.with_needs({Feature.MARGIN}).summary() is None
 
 
 def test_no_word_of_a_session_gets_into_it() -> None:

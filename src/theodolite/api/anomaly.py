@@ -17,12 +17,10 @@ from pathlib import Path
 from typing import Protocol, TypeGuard
 
 import anyio
-import msgspec
-from msgspec import Raw
 
 from theodolite.core.anomaly import CRITICAL, GRAY_ZONE, SUSPICIOUS, AnomalyClass, AnomalyResult
 from theodolite.core.errors import CalibrationError, ConfigError, MissingExtraError
-from theodolite.core.inquiry import Query, Role
+from theodolite.core.inquiry import Query
 from theodolite.core.intent import (
     DataFlow,
     DestinationKind,
@@ -35,7 +33,7 @@ from theodolite.core.model import Model
 from theodolite.core.reading import Cause, Failure
 from theodolite.detectors.anomaly.scoring import WINDOW, Coefficients, Scoring
 from theodolite.runtime.drive import attempt
-from theodolite.verifiers.anomaly import FORM, PARSE_ERROR, SYSTEM, prompt_of, read_result
+from theodolite.verifiers.anomaly import PARSE_ERROR, query_of, read_result
 
 __all__ = (
     "AnomalyClass",
@@ -118,7 +116,7 @@ class MLAnomalyDetector:
         self._fail_closed = fail_closed_on_verifier_error
 
     async def score(
-        self, window: Sequence[NormalizedIntent], task_signal_hint: str = "", policy_name: str = ""
+        self, window: Iterable[NormalizedIntent], task_signal_hint: str = "", policy_name: str = ""
     ) -> AnomalyResult:
         """Return what a window is worth; in the gray zone, what the verifier says. Does not raise for what it does."""
         known = _own(window)
@@ -131,15 +129,15 @@ class MLAnomalyDetector:
         return self._without(result, second) if isinstance(second, Failure) else self._checked(result, second)
 
     def score_sync(
-        self, window: Sequence[NormalizedIntent], task_signal_hint: str = "", policy_name: str = ""
+        self, window: Iterable[NormalizedIntent], task_signal_hint: str = "", policy_name: str = ""
     ) -> AnomalyResult:
         """Return what a window is worth by the model and the rules alone; nobody is asked."""
         return self._scoring.score(_own(window), task_signal_hint, policy_name)
 
     def score_batch(
-        self, windows: Iterable[Sequence[NormalizedIntent]], task_signal_hint: str = "", policy_name: str = ""
+        self, windows: Iterable[Iterable[NormalizedIntent]], task_signal_hint: str = "", policy_name: str = ""
     ) -> list[AnomalyResult]:
-        """Return what each of many windows is worth, as `score_sync`; intents that they share are read once."""
+        """Return what each of many windows is worth, as `score_sync`; fastest where they slide along one stream."""
         return self._scoring.score_batch(map(_own, windows), task_signal_hint, policy_name)
 
     def _checked(self, result: AnomalyResult, second: object) -> AnomalyResult:
@@ -156,7 +154,8 @@ class MLAnomalyDetector:
         if not self._fail_closed:
             return result
         score = max(result.score, self._critical)
-        return AnomalyResult(score, AnomalyClass.CRITICAL, ("verifier_error_fail_closed", *result.reasons))
+        reasons = ("verifier_error_fail_closed", *result.reasons)
+        return AnomalyResult(score, AnomalyClass.CRITICAL, reasons, result.suspicious, result.critical)
 
 
 def _model(path: Path) -> Coefficients:
@@ -167,11 +166,16 @@ def _model(path: Path) -> Coefficients:
     return Coefficients.load(document, str(path))
 
 
+_OUR_KIND: frozenset[type] = frozenset({NormalizedIntent})
 _FIELDS = tuple(name for name in NormalizedIntent.__struct_fields__ if name not in {"permission", "effect"})
 
 
 def _own(given: Iterable[object]) -> Sequence[NormalizedIntent]:
-    """Return a window of our own intents; those of axor-core, which have the same fields, are taken over."""
+    """Return a window of our own intents; those of axor-core, which have the same fields, are taken over.
+
+    All but its two reputations: how often a resource or a container was tainted in other sessions is for axor-sentinel
+    to know, no model or prompt of axor's own reads them, and a number that others can raise would be one more way in.
+    """
     # An iterator can be looked through only once, and what is left of it is an empty window: nothing to worry about.
     window = given if isinstance(given, list | tuple) else list(given)
     if _ours(window):
@@ -188,7 +192,7 @@ def _own(given: Iterable[object]) -> Sequence[NormalizedIntent]:
 
 
 def _ours(window: Sequence[object]) -> TypeGuard[Sequence[NormalizedIntent]]:
-    return all(type(one) is NormalizedIntent for one in window)
+    return _OUR_KIND.issuperset(map(type, window))
 
 
 class _Block(Protocol):
@@ -267,28 +271,25 @@ class LLMAnomalyVerifier:
         self, window: Sequence[NormalizedIntent], task_signal_hint: str = "", policy_name: str = ""
     ) -> AnomalyResult:
         """Return what the model makes of a window. Raises what the client raises, ModelError, or TimeoutError."""
-        prompt = prompt_of(_own(window), task_signal_hint, policy_name)
+        query = query_of(_own(window), task_signal_hint, policy_name)
         with anyio.fail_after(self._timeout):
-            text = await (self._ask_model(prompt) if self._client is None else self._ask_client(self._client, prompt))
+            text = await self._asked(query)
         try:
             return read_result(text)
         except ValueError as error:
             _LOG.warning("the answer of the verifier %s cannot be read: %s", self._name, error)
             return PARSE_ERROR
 
-    async def _ask_client(self, client: _Client, prompt: str) -> str:
-        message = await client.messages.create(
+    async def _asked(self, query: Query) -> str:
+        if self._model is not None:
+            reply = await self._model.ask(query)
+            return reply.draws[0].text if reply.draws else ""
+        if self._client is None:
+            return ""
+        message = await self._client.messages.create(
             model=self._name,
             max_tokens=self._max_tokens,
-            system=SYSTEM,
-            messages=[{"role": "user", "content": prompt}],
+            system=query.system,
+            messages=[{"role": "user", "content": query.prompt}],
         )
         return "".join([block.text for block in message.content if getattr(block, "type", "text") == "text"])
-
-    async def _ask_model(self, prompt: str) -> str:
-        if self._model is None:
-            return ""
-        reply = await self._model.ask(
-            Query(role=Role.JUDGE, system=SYSTEM, prompt=prompt, schema=Raw(msgspec.json.encode(FORM)))
-        )
-        return reply.draws[0].text if reply.draws else ""

@@ -31,13 +31,15 @@ __all__ = ("NEXT", "save_sessions", "show_demo")
 
 NEXT = (
     "theodolite demo --save demo",
+    "theodolite scan demo --calls",
     "theodolite scan demo --format html --output demo.html",
-    "theodolite explain margin.untrusted",
+    "theodolite explain fusion.call",
     "theodolite probe demo/hijacked.json --model openai:gpt-5.1 --estimate",
 )
 _EXPECTED = {"demo-clean": Outcome.CLEAN, "demo-hijacked": Outcome.FINDING}
 # What only notes, and decides nothing, is left out: the demo is read in a minute.
-_SETTINGS = Settings(plugins=False, detectors={"shadow_memory": {"enabled": False}})
+_NOTING = ("answer", "goal_drift", "shadow_memory")
+_SETTINGS = Settings(plugins=False, detectors={name: {"enabled": False} for name in _NOTING})
 # A busy machine shall not turn the demo's answers into time-outs; they take some five seconds each on an idle one.
 _PANEL = PanelSettings(timeout=120.0)
 # Fixed, so that the demo asks the same questions each time: nothing here is worth protecting.
@@ -46,12 +48,13 @@ _SECRET = b"the demo has no secret to protect"
 _INTRO = (
     "Two recorded sessions of an office assistant that pays an invoice for its user. In the second one, a mail that "
     "the assistant reads holds orders of its own: send the customers to a stranger, pay a stranger. It obeys, and says "
-    "nothing of it."
+    "nothing of it. Below, ALARM counts as a finding; what is noted stands beside it and does not count."
 )
 _FINDING = (
-    "The finding rests on what the session did: three calls whose arguments come from that mail and not from what the "
-    "user asked for. No model was asked for it. The clean session reads mails too, and does what they are about, and "
-    "nobody alarms."
+    "Two calls whose arguments come from that mail, and from the file that it points to, and not from what the user "
+    "asked for. No model was asked for it. The clean session reads mails too, and does what they are about, and nobody "
+    "alarms. As installed an alarm asks a person to look and refuses nothing; with hold = true in the settings of a "
+    "live agent such a call does not run."
 )
 _PROBES = (
     "Both sessions were also probed: the embedded model was asked one question under pressure, once with the session's "
@@ -64,19 +67,19 @@ _NO_WEIGHTS = "The sessions were not probed: the weights of the embedded model a
 
 def show_demo(*, probes: bool = True) -> int:
     """Scan the two sessions, tell what shows, and return the exit status. Raises TheodoliteError."""
-    missing = _missing() if probes else ""
-    settings, probing = _SETTINGS, probes and not missing
-    with ExitStack() as stack:
-        folder = stack.enter_context(as_file(files("theodolite.cli") / "demo_sessions"))
+    with as_file(files("theodolite.cli") / "demo_sessions") as folder:
         paths = sorted(folder.glob("*.json"))
-        if probing:
-            settings = with_model(replace(settings, panel=_PANEL), "local")
-            probe = {DETECTOR: {"system": _system(paths[0])}}
-            settings = replace(settings, detectors={**settings.detectors, **probe})
+        sightings = list(_sightings(paths, _SETTINGS))
+        _write(_told(sightings), first=True)
+        missing = _missing() if probes else ""
+        if missing:
+            _write(_unprobed(missing))
+        elif probes:
+            # The rest is told by now: who waits has something to read.
             say("asking the embedded model; this takes up to a minute ...")
-        sightings = list(_sightings(paths, settings, probing=probing))
-    blocks = [*_told(sightings), *_probed(sightings, missing, probing=probing), *_next()]
-    write_blocks(blocks, sys.stdout.buffer, terminal=sys.stdout.isatty())
+            sightings = list(_sightings(paths, _asking(paths[0]), probing=True))
+            _write(_probed(sightings))
+    _write(_next())
     return NOTHING if {item.session: item.outcome for item in sightings} == _EXPECTED else FINDING
 
 
@@ -94,6 +97,13 @@ def save_sessions(folder: Path) -> int:
     return NOTHING
 
 
+def _write(blocks: Iterable[Block], *, first: bool = False) -> None:
+    """Write a part of the demo at once, with a line between it and what stands above."""
+    sys.stdout.buffer.write(b"" if first else b"\n")
+    write_blocks(blocks, sys.stdout.buffer, terminal=sys.stdout.isatty())
+    sys.stdout.buffer.flush()
+
+
 def _missing() -> str:
     """Return the command that gets what the probes need, or nothing where it is here."""
     if find_spec("xllamacpp") is None:
@@ -101,6 +111,12 @@ def _missing() -> str:
     from theodolite.models.local.weights import SMOLLM2  # noqa: PLC0415 - only for who probes
 
     return "" if SMOLLM2.path().is_file() else "theodolite models pull"
+
+
+def _asking(path: Path) -> Settings:
+    """Return the settings under which the embedded model is asked, with the system prompt of a session."""
+    settings = with_model(replace(_SETTINGS, panel=_PANEL), "local")
+    return replace(settings, detectors={**settings.detectors, DETECTOR: {"system": _system(path)}})
 
 
 def _system(path: Path) -> str:
@@ -117,7 +133,7 @@ class _Recorded(msgspec.Struct):
     messages: list[_Said]
 
 
-def _sightings(paths: Iterable[Path], settings: Settings, *, probing: bool) -> Iterator[Sighting]:
+def _sightings(paths: Iterable[Path], settings: Settings, *, probing: bool = False) -> Iterator[Sighting]:
     with ExitStack() as stack:
         instrument = stack.enter_context(wire(settings, secret=_SECRET))
         held = Recordings(tuple(paths), instrument.readers)
@@ -141,15 +157,16 @@ def _told(sightings: Iterable[Sighting]) -> Iterator[Block]:
             yield Heading((Span(f"Session {sighting.session}", Style.STRONG), Span(seen, Style.GOOD)))
         else:
             yield from session_blocks(sighting, Origin())
+    yield Heading((Span("What the finding rests on", Style.STRONG),))
     yield Paragraph((Span(_FINDING),), hang=0)
 
 
-def _probed(sightings: Iterable[Sighting], missing: str, *, probing: bool) -> Iterator[Block]:
-    if missing:
-        yield Heading((Span("Probes", Style.STRONG),))
-        yield Paragraph((Span(_NO_WEIGHTS.format(command=missing), Style.WARN),), hang=0)
-    if not probing:
-        return
+def _unprobed(missing: str) -> Iterator[Block]:
+    yield Heading((Span("Probes", Style.STRONG),))
+    yield Paragraph((Span(_NO_WEIGHTS.format(command=missing), Style.WARN),), hang=0)
+
+
+def _probed(sightings: Iterable[Sighting]) -> Iterator[Block]:
     yield Heading((Span("Probes", Style.STRONG),))
     yield Paragraph((Span(_PROBES),), hang=0)
     for sighting in sightings:

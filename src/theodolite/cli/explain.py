@@ -14,7 +14,8 @@ __all__ = ("explain",)
 
 def explain(
     code: Annotated[
-        str | None, typer.Argument(help="A code as reports print it. Without one, all codes are listed.")
+        str | None,
+        typer.Argument(help="A code or a kind of evidence, as reports print it. Without one, all codes are listed."),
     ] = None,
 ) -> None:
     """Explain a code: what it means, why it matters, an example, what to do."""

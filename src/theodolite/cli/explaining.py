@@ -11,7 +11,7 @@ from theodolite.config.wiring import wire
 from theodolite.core.calibration import Band
 from theodolite.core.errors import ConfigError
 from theodolite.reports.layout import Span, Table, plain
-from theodolite.reports.pages import codes, page, pages_of
+from theodolite.reports.pages import codes, kinds, page, pages_of
 
 __all__ = ("explained", "listed")
 
@@ -23,11 +23,11 @@ def listed() -> str:
 
 
 def explained(code: str, *, terminal: bool) -> str:
-    """Return the page of a code, as Markdown or drawn for the terminal.
+    """Return the page of a code, or of the code that has this kind of evidence, as Markdown or drawn for the terminal.
 
     Of a plug-in's code without a page, what its package says of it. Raises ConfigError when nobody knows the code.
     """
-    known = page(code)
+    known = page(code) or page(kinds().get(code, ""))
     text = known.text if known else _brought(code)
     if not terminal:
         return text

@@ -23,7 +23,8 @@ from theodolite.config.plugins import PluginWarning
 from theodolite.config.settings import Settings, nearest
 from theodolite.config.wiring import Instrument, wire
 from theodolite.core.errors import ConfigError, TheodoliteError
-from theodolite.core.event import SessionEnded
+from theodolite.core.event import SessionEnded, ToolCallProposed, ToolsDeclared
+from theodolite.core.intent import ToolRule
 from theodolite.core.reader import Recorded, Unreadable
 from theodolite.core.text import printable
 from theodolite.reports.layout import counted
@@ -117,6 +118,7 @@ class Judging:
         self._only = only
         self._ended: set[str] = set()
         self._told: set[str] = set()
+        self._unmet = set(instrument.settings.tools)
 
     def report(self, judged: Judged, taking: Taking, *, text: Callable[[Show], Report] | None = None) -> None:
         """Judge all, and write the report. Raises what stopped it, when that was told.
@@ -143,6 +145,7 @@ class Judging:
                     if isinstance(item, SessionEnded):
                         self._ended.add(item.session)
                     if self._wanted(item.session) or (isinstance(item, Unreadable) and not item.session):
+                        self._meet(item)
                         yield item
             except ConfigError as error:
                 if file in self._request.paths:
@@ -153,16 +156,25 @@ class Judging:
             known = nearest(self._only, list(self.held.origins))
             raise ConfigError(f"no recording holds a session {self._only!r}; {known}")
 
+    def _meet(self, item: Recorded) -> None:
+        """Note the tools that are declared or called, of those that the settings name."""
+        if isinstance(item, ToolsDeclared):
+            self._unmet.difference_update([tool.name for tool in item.tools])
+        elif isinstance(item, ToolCallProposed):
+            self._unmet.discard(item.tool)
+
     def _wanted(self, session: str) -> bool:
         return self._only in {None, session}
 
     def _run(self, scores: dict[str, float]) -> Run:
-        fitted = self.instrument.monitor.fleet.calibration
+        fitted, tools = self.instrument.monitor.fleet.calibration, self.instrument.settings.tools
+        trusted = [name for name, rule in tools.items() if isinstance(rule, ToolRule) and rule.outside is False]
         return Run(
             version=version("theodolite"),
             calibration=fitted.id if fitted else None,
             store=self._store,
             thresholds=scores,
+            trusted=tuple(sorted(trusted)),
         )
 
     def _write(self, report: Report, judged: Judged, taking: Taking, run: Run) -> None:
@@ -182,7 +194,9 @@ class Judging:
                 report.end(self.totals, replace(run, complete=False, store="", triage=triage, asked=self._asked))
                 self._say_stopped()
             raise
-        report.end(self.totals, replace(run, triage=taking.result(complete=True), asked=self._asked))
+        # Where a scan was stopped, or nothing was read, nobody knows which names nobody would have met.
+        unmet = tuple(sorted(self._unmet)) if self.totals.sessions else ()
+        report.end(self.totals, replace(run, triage=taking.result(complete=True), asked=self._asked, unmet=unmet))
 
     def _whole(self, item: Sighting | Unreadable) -> bool:
         """Whether a session came to its end before the stop, if there was one."""

@@ -6,7 +6,8 @@ import difflib
 import re
 import stat
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import get_type_hints
@@ -18,7 +19,16 @@ from theodolite.config.models import KINDS, ModelSettings, PanelSettings
 from theodolite.core.arguments import is_mapping
 from theodolite.core.budget import Budget
 from theodolite.core.errors import ConfigError
-from theodolite.core.intent import Effect, ToolRule
+from theodolite.core.intent import (
+    DataFlow,
+    DestinationKind,
+    Effect,
+    Operation,
+    Provenance,
+    Role,
+    TargetKind,
+    ToolRule,
+)
 from theodolite.core.policy import Mode
 from theodolite.core.redaction import Profile
 
@@ -29,6 +39,7 @@ __all__ = (
     "StoreSettings",
     "age",
     "explained",
+    "naming",
     "nearest",
     "read_named",
     "read_settings",
@@ -37,15 +48,30 @@ __all__ = (
 FILE = "theodolite.toml"
 PAGE = "The keys and values are on the page docs/reference/configuration.md."
 
-# Keys whose value is one of a few words.
-_WORDS: Mapping[str, type[StrEnum]] = {"profile": Profile, "default": Mode}
-# Tables whose keys the operator chooses, and what their values are.
-_OPEN_TABLES: tuple[tuple[str, object], ...] = (
-    ("policy.modes", Mode),
-    ("tools", Effect | ToolRule),
-    ("detectors", dict),
+# Keys whose value is one of a few words; `arguments[]` is each value of that table.
+_WORDS: Mapping[str, type[StrEnum]] = {
+    "profile": Profile,
+    "default": Mode,
+    "effect": Effect,
+    "operation": Operation,
+    "target": TargetKind,
+    "destination": DestinationKind,
+    "provenance": Provenance,
+    "flow": DataFlow,
+    "arguments[]": Role,
+}
+# Tables whose keys the operator chooses, what their values are, and the words of those that are no table.
+_OPEN_TABLES: tuple[tuple[str, object, type[StrEnum] | None], ...] = (
+    ("policy.modes", Mode, Mode),
+    ("tools", Effect | ToolRule, Effect),
+    ("detectors", dict, None),
 )
+# Where the settings were read: no keys of the file.
+_PLACE = ("file", "folder")
 
+# How alike the last names of two keys are of which one was meant for the other, as difflib counts. Our choice: two
+# letters of three that changed places come to 0.67.
+_CLOSE = 0.65
 
 # Seconds in each unit of an age.
 _UNITS = {"h": 3_600, "d": 86_400, "w": 604_800}
@@ -111,7 +137,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     `detectors` has a table for each detector by name: `enabled`, and the detector's own settings. `tools` maps tool
     names to their effect, read, write or unknown, or to a table that says more (`ToolRule`). `models` has a table for
     each model by name, `panel` says which role each plays, `budget` how much may be asked of them. `calibration` is the
-    path of an artefact. `redactor` names the redactor, `plugins = false` leaves out what other packages bring.
+    path of an artefact. `redactor` names the redactor, `plugins = false` leaves out what other packages bring. `file`
+    is where they were read, empty for settings of code.
     """
 
     policy: PolicySettings = PolicySettings()
@@ -125,6 +152,18 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     redactor: str = "rules"
     plugins: bool = True
     folder: str = "."
+    file: str = ""
+
+
+@contextmanager
+def naming(settings: Settings) -> Generator[None, None, None]:
+    """Put the file of the settings before what is wrong with them, where they come from one."""
+    try:
+        yield
+    except ConfigError as error:
+        if not settings.file:
+            raise
+        raise ConfigError(f"{settings.file}: {error}") from error
 
 
 def read_settings(path: Path | None = None) -> Settings:
@@ -142,23 +181,24 @@ def read_settings(path: Path | None = None) -> Settings:
         raise ConfigError(f"{path} cannot be read: {error}") from error
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{path} is not TOML: {error}") from error
-    if "folder" in document:
-        raise ConfigError(f"{path}: unknown key 'folder'; paths are relative to the file itself")
+    for place in _PLACE:
+        if place in document:
+            raise ConfigError(f"{path}: unknown key {place!r}; paths are relative to the file itself")
     _check_open_tables(document, path)
     try:
-        return msgspec.convert({**document, "folder": str(path.parent)}, Settings)
+        return msgspec.convert({**document, "folder": str(path.parent), "file": str(path)}, Settings)
     except msgspec.ValidationError as error:
         raise ConfigError(f"{path}: {explained(str(error), _keys(Settings))}") from error
 
 
 def _check_open_tables(document: object, path: Path) -> None:
     """Raise ConfigError for what does not belong into the tables whose keys the operator chooses."""
-    for table, kind in _OPEN_TABLES:
+    for table, kind, words in _OPEN_TABLES:
         for key, value in _table(document, table).items():
             try:
                 msgspec.convert(value, kind)
             except msgspec.ValidationError as error:
-                raise ConfigError(f"{path}: {table}.{key}: {error}. {PAGE}") from error
+                raise ConfigError(f"{path}: {_explained_value(str(error), f'{table}.{key}', words)}") from error
     for name, value in _table(document, "models").items():
         try:
             msgspec.convert(value, ModelSettings)
@@ -186,13 +226,42 @@ def _table(document: object, name: str) -> Mapping[object, object]:
     return document if is_mapping(document) else {}
 
 
-def explained(message: str, keys: list[str], table: str = "") -> str:
-    """Return msgspec's message about a table in the words of a TOML file, with the nearest of the valid keys."""
+def _explained_value(message: str, name: str, words: type[StrEnum] | None) -> str:
+    """Return msgspec's message about a value of a table whose keys the operator chooses; `words` are its own."""
+    told = explained(message, [f"{name}.{field}" for field in ToolRule.__struct_fields__], f"{name}.", words)
+    return told if told.startswith("unknown key") else f"{name}: {told}"
+
+
+def explained(message: str, keys: list[str], table: str = "", words: type[StrEnum] | None = None) -> str:
+    """Return msgspec's message about a table in the words of a TOML file, with the nearest of the valid keys.
+
+    `words` may stand in place of the table.
+    """
     unknown = re.search(r"unknown field `(.*?)`(?: - at `\$\.?(.*?)`)?$", message)
     if unknown is None:
-        return f"{message.replace('$.', table)}{_words(message)}. {PAGE}"
+        return f"{message.replace('$.', table)}{_words(message, words)}. {PAGE}"
     key = ".".join(part for part in (unknown[2], unknown[1]) if part)
-    return f"unknown key '{table}{key}'; {nearest(table + key, keys)}"
+    return f"unknown key '{table}{key}'; {_meant(table + key, keys)}"
+
+
+def _meant(key: str, keys: list[str]) -> str:
+    """Return a phrase that names the keys that were probably meant, by their last names: of this table, or of others.
+
+    What stands before the last name is much alike for all keys of a table, and says little.
+    """
+    named: dict[str, list[str]] = {}
+    for known in keys:
+        named.setdefault(_last(known), []).append(known)
+    alike = difflib.get_close_matches(_last(key), named, n=1, cutoff=_CLOSE)
+    if not alike:
+        return f"known: {', '.join(sorted(keys))}"
+    table = key.removesuffix(_last(key))
+    here = [known for known in named[alike[0]] if known == table + alike[0]]
+    return f"did you mean {' or '.join(map(repr, here or named[alike[0]]))}?"
+
+
+def _last(key: str) -> str:
+    return key.rpartition(".")[2]
 
 
 def _explained_model(message: str, table: object) -> str:
@@ -203,10 +272,12 @@ def _explained_model(message: str, table: object) -> str:
     return explained(message, ["kind", *KINDS[kind].__struct_fields__] if isinstance(kind, str) else [])
 
 
-def _words(message: str) -> str:
-    """Return the words that may stand where another one does."""
-    found = re.search(r"Invalid enum value '(.*?)'.*`\$?\.?([\w.]*)`", message)
-    kind = _WORDS.get(found[2].rpartition(".")[2]) if found else None
+def _words(message: str, whole: type[StrEnum] | None) -> str:
+    """Return the words that may stand where another one does; `whole` are those of a value that is no table."""
+    found = re.search(r"Invalid enum value '.*?'(?: - at `\$?\.?(.*?)`)?$", message)
+    if found is None:
+        return ""
+    kind = _WORDS.get(_last(found[1].replace("[...]", "[]"))) if found[1] else whole
     return f"; one of {', '.join(kind)}" if kind else ""
 
 
@@ -223,7 +294,7 @@ def nearest(name: str, known: list[str]) -> str:
 def _keys(kind: type[Struct], before: str = "") -> list[str]:
     keys: list[str] = []
     for name, hint in get_type_hints(kind).items():
-        if name in {"folder", "__match_args__"} or name.startswith("__"):
+        if name in {*_PLACE, "__match_args__"} or name.startswith("__"):
             continue
         keys.append(before + name)
         if isinstance(hint, type) and issubclass(hint, Struct):

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from theodolite.config.models import players
 from theodolite.config.plugins import leave_out, plugins
-from theodolite.config.settings import Settings, explained, nearest, read_settings
+from theodolite.config.settings import Settings, explained, naming, nearest, read_settings
 from theodolite.core.calibration import Calibration
 from theodolite.core.detector import AnyDetector
 from theodolite.core.errors import CalibrationError, ConfigError, StoreError
@@ -30,6 +30,7 @@ from theodolite.core.verifier import Verifier
 from theodolite.detectors.anomaly.detector import AnomalyDetector
 from theodolite.detectors.behavior.detector import BehaviorDetector
 from theodolite.detectors.fusion import HijackFusion
+from theodolite.detectors.trajectory.answer import AnswerDetector
 from theodolite.detectors.trajectory.goal_drift import GoalDriftDetector
 from theodolite.detectors.trajectory.hijack import HijackDetector
 from theodolite.detectors.trajectory.margin import MarginDetector
@@ -59,6 +60,7 @@ _T = TypeVar("_T")
 
 _DETECTORS: Mapping[str, Callable[..., AnyDetector]] = {
     "anomaly": AnomalyDetector,
+    "answer": AnswerDetector,
     "behavior": BehaviorDetector,
     "goal_drift": GoalDriftDetector,
     "hijack": HijackDetector,
@@ -137,15 +139,17 @@ def wire(
     offered = _offered(settings, "detectors", _DETECTORS), _offered(settings, "verifiers", _VERIFIERS)
     if offered[0].pop(HijackFusion.name, None):
         leave_out(f"the detector {HijackFusion.name!r}: the name is taken by the fusion of all detectors")
-    detectors, verifiers = _detectors(settings, offered[0]), _verifiers(settings, offered[1], asks=asks)
-    fusions = _fusions(settings)
+    with naming(settings):
+        detectors, verifiers = _detectors(settings, offered[0]), _verifiers(settings, offered[1], asks=asks)
+        fusions, redactor = _fusions(settings), _redactor(settings, key)
+        policy = _policy(settings, [*STARTING_MODES, *offered[0], HijackFusion.name, *offered[1]])
     build = partial(
         Monitor,
         detectors,
         fusions=fusions,
         verifiers=verifiers,
-        policy=_policy(settings, [*STARTING_MODES, *offered[0], HijackFusion.name, *offered[1]]),
-        redactor=_redactor(settings, key),
+        policy=policy,
+        redactor=redactor,
         calibration=_calibration(fitted, settings, [*detectors, *fusions], verifiers) if fitted else None,
         effects=settings.tools,
         panel=_panel(settings, folder) if asks else None,

@@ -8,13 +8,16 @@ from enum import StrEnum
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
-__all__ = ("CRITICAL", "GRAY_ZONE", "SUSPICIOUS", "AnomalyClass", "AnomalyResult", "class_of")
+__all__ = ("CRITICAL", "DISAGREE", "GRAY_ZONE", "SUSPICIOUS", "AnomalyClass", "AnomalyResult", "class_of")
 
 SUSPICIOUS, CRITICAL = 0.40, 0.75
 """Scores from which a window is suspicious, and critical. Source: axor-classifier-llm, "AnomalyResult contract"."""
 
 GRAY_ZONE = 0.50
 """Score from which a suspicious window is worth a second opinion. Source: as above, its escalation table."""
+
+DISAGREE = "score_and_class_disagree"
+"""The reason that a result gains whose score and class contradicted each other."""
 
 
 class AnomalyClass(StrEnum):
@@ -25,23 +28,45 @@ class AnomalyClass(StrEnum):
     CRITICAL = "critical"
 
 
-class AnomalyResult(Struct, frozen=True, gc=False):
+class AnomalyResult(Struct, frozen=True, gc=False, repr_omit_defaults=True):
     """A score in [0, 1], its class, and the reasons, those first that weigh most.
 
-    Raises ValueError when the score is not a number in [0, 1].
+    `suspicious` and `critical` are the thresholds that the class goes by. Where score and class contradict each other,
+    whoever made them, the worse of them holds: the class of the score, or the least score of the class; and the reasons
+    say so. Raises ValueError when the score is not a number in [0, 1], and for what is no class.
 
     >>> AnomalyResult(0.55, AnomalyClass.SUSPICIOUS).reasons
     ()
+    >>> AnomalyResult(0.05, AnomalyClass.CRITICAL)
+    AnomalyResult(score=0.75, cls=<AnomalyClass.CRITICAL: 'critical'>, reasons=('score_and_class_disagree',))
     """
 
     score: float
     cls: AnomalyClass
     reasons: tuple[str, ...] = ()
+    suspicious: float = SUSPICIOUS
+    critical: float = CRITICAL
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.score) and 0.0 <= self.score <= 1.0):
             raise ValueError(f"an anomaly score is in [0, 1], not {self.score}")
         force_setattr(self, "cls", AnomalyClass(self.cls))
+        if self.cls is not self._class_of(self.score):
+            self._reconcile()
+
+    def _class_of(self, score: float) -> AnomalyClass:
+        return class_of(score, suspicious=self.suspicious, critical=self.critical)
+
+    def _reconcile(self) -> None:
+        least = {
+            AnomalyClass.NORMAL: 0.0,
+            AnomalyClass.SUSPICIOUS: self.suspicious,
+            AnomalyClass.CRITICAL: self.critical,
+        }
+        score = max(self.score, least[self.cls])
+        force_setattr(self, "score", score)
+        force_setattr(self, "cls", self._class_of(score))
+        force_setattr(self, "reasons", (*self.reasons, DISAGREE))
 
 
 def class_of(score: float, *, suspicious: float = SUSPICIOUS, critical: float = CRITICAL) -> AnomalyClass:

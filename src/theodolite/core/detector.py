@@ -26,6 +26,7 @@ class Feature(StrEnum):
     INTENT = "intent"
     PROVENANCE = "provenance"
     MARGIN = "margin"
+    SUMMARY = "summary"
 
 
 class Detector(Protocol[S]):

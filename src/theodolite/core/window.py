@@ -10,6 +10,7 @@ from msgspec import UNSET, Struct
 from theodolite.core.event import AnyEvent, MessageObserved, ToolResultObserved, encode_event
 from theodolite.core.inquiry import Message
 from theodolite.core.intent import Call, NormalizedIntent
+from theodolite.core.summary import CanonicalizedContextSummary
 
 __all__ = ("INTENTS", "QUOTE", "Window", "weight")
 
@@ -25,8 +26,9 @@ class Window(Struct, kw_only=True):
 
     `secret` is the session's own: what `draw` gives from it, nobody outside can foresee. No `repr` shows it.
     `call` is what was folded about the call under judgment, while a ToolCallProposed is being judged; `goal` says
-    whether a goal is known; `intents` are those of the last ten calls, this one included. Adding an event is O(1)
-    amortized; the newest event is always kept, whatever its size.
+    whether a goal is known; `intents` are those of the last ten calls, this one included; `summary` is the shape of the
+    session, where a detector needs it. Adding an event is O(1) amortized; the newest event is always kept, whatever its
+    size.
 
     `size` and `room` bound memory. 64 events are eight rounds of eight events, the window of zeph's ShadowMemory; up to
     twice as many are held. 262,144 bytes of JSON are the text of about the largest context that models offered in 2025.
@@ -45,6 +47,7 @@ class Window(Struct, kw_only=True):
     call: Call | None = None
     goal: bool = False
     intents: tuple[NormalizedIntent, ...] = ()
+    summary: CanonicalizedContextSummary | None = None
     secret: bytes = b""
 
     def __post_init__(self) -> None:

@@ -9,7 +9,7 @@ hijack at most a share alpha of them ever alarms on the one, and at most as many
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cache
 from importlib.resources import files
 
 import msgspec
@@ -22,7 +22,7 @@ from theodolite.core.window import Window
 from theodolite.stats.e_process import Maxima, mean
 from theodolite.stats.logistic import logit, probability
 
-__all__ = ("Fused", "Fusing", "HijackFusion", "Part", "shipped_fusion")
+__all__ = ("Fused", "Fusing", "HijackFusion", "Part", "shipped")
 
 # A person reads the evidence; what alarmed names more of its own.
 _MOST_EVIDENCE = 16
@@ -72,10 +72,11 @@ class Fused(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             )
 
 
-@lru_cache(maxsize=1)
-def shipped_fusion() -> Fused:
+@cache
+def shipped() -> Fused:
     """Return what comes with the package. Reads its file once."""
-    return msgspec.json.decode(files("theodolite.detectors").joinpath("fusion.json").read_bytes(), type=Fused)
+    document = files("theodolite.detectors").joinpath("fusion.json").read_bytes()
+    return msgspec.json.decode(document, type=Fused)
 
 
 class Fusing(Struct, kw_only=True):
@@ -105,7 +106,7 @@ class HijackFusion:
     version = "1"
 
     def __init__(self, fused: Fused | None = None) -> None:
-        self._fused = fused = fused or shipped_fusion()
+        self._fused = fused = fused or shipped()
         of_session = (
             f"an e-process reaches 1/{fused.alpha:g} in at most {fused.alpha:.1%} of such sessions: Ville, 1939"
         )
@@ -134,9 +135,10 @@ class HijackFusion:
         answers: list[Reading | Failure] = []
         if isinstance(event, ToolCallProposed):
             answers.append(self._call(state, event, heard))
-            if isinstance(answers[0], Reading):
+            if len(heard) < len(said) and isinstance(answers[0], Reading):
                 answers += self._half_blind(said)
-        self._bets(state, heard)
+        if self._fused.processes:
+            self._bets(state, heard)
         answers += self._session(state, event, heard)
         return tuple(answers)
 
@@ -156,8 +158,10 @@ class HijackFusion:
         if state.highest is None or total > state.highest:
             state.highest, state.call = total, event.seq
         score = probability(total)
-        carrying = sorted(terms, key=lambda code: -terms[code]) if self._alarms("fusion.call", score) else ()
-        return self._reading("fusion.call", score, terms, _evidence(heard, carrying))
+        evidence: tuple[Evidence, ...] = ()
+        if score >= self.bands["fusion.call"].alert:
+            evidence = _evidence(heard, sorted(terms, key=lambda code: -terms[code]))
+        return self._reading("fusion.call", score, terms, evidence)
 
     def _half_blind(self, said: Sequence[Reading | Failure]) -> Iterator[Failure]:
         """Yield what the base could not see beside its score: who decides by it could not see that either."""
@@ -168,8 +172,8 @@ class HijackFusion:
 
     def _bets(self, state: Fusing, heard: Sequence[Reading]) -> None:
         for reading in heard:
-            value = reading.fact("e_value")
-            if reading.detector in self._fused.processes and isinstance(value, float) and value >= 0.0:
+            value = reading.fact("e_value") if reading.detector in self._fused.processes else None
+            if isinstance(value, float) and value >= 0.0:
                 state.e_values[reading.detector] = value
 
     def _session(self, state: Fusing, event: Event, heard: Sequence[Reading]) -> Iterator[Reading]:
@@ -184,15 +188,12 @@ class HijackFusion:
         state.told = e_value
         score = 1.0 - 1.0 / max(1.0, e_value)
         evidence: tuple[Evidence, ...] = ()
-        if self._alarms("fusion.session", score):
+        if score >= self.bands["fusion.session"].alert:
             # Of the call only where it stands: `fusion.call` has told its evidence.
             seqs = dict.fromkeys([state.call, event.seq] if calls else [event.seq])
             codes = [reading.code for reading in heard if reading.detector in fused.processes]
             evidence = (Evidence(kind="fusion.bet", seqs=tuple(seqs)), *_evidence(heard, codes))
         yield self._reading("fusion.session", score, {**values, "mean": e_value}, evidence)
-
-    def _alarms(self, code: str, score: float) -> bool:
-        return score >= self.bands[code].alert
 
     def _reading(self, code: str, score: float, terms: Mapping[str, float], evidence: tuple[Evidence, ...]) -> Reading:
         facts = tuple([Fact(name.replace(".", "_"), value) for name, value in terms.items()])
@@ -208,7 +209,5 @@ class HijackFusion:
 
 def _evidence(heard: Sequence[Reading], codes: Sequence[str]) -> tuple[Evidence, ...]:
     """Return the evidence of the readings of these codes, in their order."""
-    if not codes:
-        return ()
     found = [item for code in codes for reading in heard if reading.code == code for item in reading.evidence]
     return tuple(found[:_MOST_EVIDENCE])

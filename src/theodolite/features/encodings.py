@@ -1,4 +1,4 @@
-"""Text that is written in another way: base64, hexadecimal, percent-encoding, HTML entities."""
+"""Text that is written in another way: base64, hexadecimal, percent-encoding, HTML entities, escapes of JSON."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ _ENOUGH = b"a" * _SHORTEST
 _HEX = re.compile(r"(?:[0-9a-fA-F]{2})+\Z")
 _PERCENT = re.compile(r"%[0-9A-Fa-f]{2}")
 _ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]{2,8});")
+_ESCAPE = re.compile(r"\\(?:u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2})")
 _ENDS = re.compile(r"[\s<>\"']")
 # Of a word in which something is encoded, so many characters to each side.
 _AROUND = 1_024
@@ -35,7 +36,7 @@ def decoded(text: str) -> Iterator[tuple[int, int, str]]:
     >>> list(decoded("run ZXZlQGV2aWwuZXhhbXBsZQ== now"))
     [(4, 28, 'eve@evil.example')]
     """
-    if len(text) < _SHORTEST and "%" not in text and "&" not in text:
+    if len(text) < _SHORTEST and "%" not in text and "&" not in text and "\\" not in text:
         return
     for start, end, plain in _runs(text):
         yield start, end, next((inner for _, _, inner in _runs(plain)), plain)
@@ -56,6 +57,14 @@ def _runs(text: str) -> Iterator[tuple[int, int, str]]:
     if "&" in text:
         for start, end in _words(_ENTITY, text):
             yield start, end, unescape(text[start:end])
+    if "\\u" in text or "\\x" in text:
+        for start, end in _words(_ESCAPE, text):
+            units = _ESCAPE.sub(_character, text[start:end])  # of two a character beyond the first 65,536 is made
+            yield start, end, units.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _character(escape: re.Match[str]) -> str:
+    return chr(int(f"0x{escape[0][2:]}", 0))
 
 
 def _found(text: str) -> Iterator[re.Match[str]]:

@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterable, Mapping
 from itertools import islice
 
 from msgspec import UNSET, Struct, field
+from msgspec.structs import replace
 
-from theodolite.core.arguments import leaves
+from theodolite.core.arguments import leaves, pointer
 from theodolite.core.detector import Feature
 from theodolite.core.event import (
     Event,
@@ -19,13 +20,15 @@ from theodolite.core.event import (
     ToolsDeclared,
 )
 from theodolite.core.intent import Call, Operator, Role, ToolRule
+from theodolite.core.summary import CanonicalizedContextSummary
 from theodolite.features.goal import Goal
 from theodolite.features.index import WordIndex
 from theodolite.features.intents import IntentFold
 from theodolite.features.margin import explain, tool_words
 from theodolite.features.provenance import origins
 from theodolite.features.roles import declared_roles
-from theodolite.features.sources import owned
+from theodolite.features.sources import of_the_user, owned
+from theodolite.features.summary import SummaryFold
 
 __all__ = ("Folds",)
 
@@ -35,6 +38,8 @@ _LEAVES = 4_096
 _FEW = 16
 _VALUE = 4_096  # characters of a value that are read
 _BEGINNING = 256
+_PLAIN = 64  # a name of so many letters is a pointer as it stands
+_PROFILES = 64  # tools that return a profile; no host offers more than a few
 
 
 class Folds(Struct, kw_only=True):
@@ -45,25 +50,39 @@ class Folds(Struct, kw_only=True):
 
     intents: IntentFold
     index: WordIndex | None = None
+    shape: SummaryFold | None = None
     goal: bool = False
     aims: Goal = field(default_factory=Goal)
     roles: dict[str, dict[str, Role]] = {}
+    profiles: dict[str, bool] = {}
 
     @classmethod
     def begin(cls, needs: Collection[Feature]) -> Folds:
         """Return the folds that these needs ask for, with nothing in them."""
         indexed = Feature.PROVENANCE in needs or Feature.MARGIN in needs
-        return cls(intents=IntentFold(), index=WordIndex() if indexed else None)
+        shape = SummaryFold() if Feature.SUMMARY in needs else None
+        return cls(intents=IntentFold(), index=WordIndex() if indexed else None, shape=shape)
 
     def with_needs(self, needs: Collection[Feature]) -> Folds:
         """Return these folds, or empty ones in the place of those that are needed and were not kept."""
-        index = Folds.begin(needs).index
+        new = Folds.begin(needs)
         # Not `or`: an index is as false as its length, which is 0 while only the goal is known.
-        kept = index if index is None or self.index is None else self.index
-        return Folds(intents=self.intents, index=kept, goal=self.goal, aims=self.aims, roles=self.roles)
+        index = new.index if new.index is None or self.index is None else self.index
+        shape = new.shape if new.shape is None or self.shape is None else self.shape
+        return replace(self, index=index, shape=shape)
+
+    def summary(self) -> CanonicalizedContextSummary | None:
+        """Return the summary of the session as of the last event; None where no detector needs one."""
+        return None if self.shape is None else self.shape.summary()
 
     def fold(self, event: Event, operator: Operator) -> Call | None:
         """Take one event; return what is known about the call, if it is one."""
+        call = self._folded(event, operator)
+        if self.shape is not None:
+            self.shape.fold(event, call)
+        return call
+
+    def _folded(self, event: Event, operator: Operator) -> Call | None:
         if isinstance(event, ToolCallProposed):
             return self._call(event, operator)
         if isinstance(event, ToolResultObserved):
@@ -92,7 +111,8 @@ class Folds(Struct, kw_only=True):
         self.roles = {tool.name: roles for tool in tools if (roles := declared_roles(tool))}
 
     def _result(self, event: ToolResultObserved, text: str, operator: Operator) -> None:
-        if event.source.trusted or not owned(event.tool, operator):
+        bare = self.profiles.get(event.tool, False)
+        if event.source.trusted or not owned(event.tool, operator, bare=bare):
             self._returned(event.seq, text, trusted=event.source.trusted)
         elif self.index is not None:
             self.index.record(event.seq, text)
@@ -117,18 +137,36 @@ class Folds(Struct, kw_only=True):
     def _call(self, event: ToolCallProposed, operator: Operator) -> Call:
         given = event.values()
         intent = self.intents.of(event, operator, {} if given is UNSET else given)
-        values = [] if given is UNSET else list(islice(leaves(given), _LEAVES if self.index is not None else _FEW))
-        text = " ".join([event.tool, *[text[:_BEGINNING] for _, text in values[:_FEW]]])[:_BEGINNING]
+        values = [] if given is UNSET else _values(given, _FEW if self.index is None else _LEAVES)
+        if of_the_user(event.tool) and len(self.profiles) < _PROFILES:
+            self.profiles[event.tool] = self.profiles.get(event.tool, True) and given is not UNSET and not given
+        texts = [value for _, value in values]
+        text = " ".join([event.tool, *[value[:_BEGINNING] for value in texts[:_FEW]]])[:_BEGINNING]
         if self.index is None:
             return Call(seq=event.seq, text=text, intent=intent)
-        texts = [value for _, value in values]
-        spoken = self.index.spoken(texts, _VALUE, tool_words(event.tool))
+        named = tool_words(event.tool)
+        spoken = self.index.spoken(texts, _VALUE, named)
         traced = origins(self.index, values, self._roles(event.tool, operator), spoken)
+        margin = explain(self.index, event.tool, texts, intent, spoken)
         return Call(
             seq=event.seq,
             text=text,
             intent=intent,
             origins=traced,
-            margin=explain(self.index, event.tool, texts, intent, spoken),
-            grounds=self.aims.grounds(intent, traced, self.index),
+            margin=margin,
+            grounds=self.aims.grounds(intent, traced, self.index, margin, named),
         )
+
+
+def _values(given: Mapping[str, object], most: int) -> list[tuple[str, str]]:
+    """Return the first leaves of the arguments of a call; those at the top, as most are, without a generator each."""
+    found: list[tuple[str, str]] = []
+    for name, value in given.items():
+        path = f"/{name}" if name.isidentifier() and len(name) <= _PLAIN else pointer("", name)
+        if isinstance(value, str):
+            found.append((path, value))
+        else:
+            found += islice(leaves(value, path), most)
+        if len(found) >= most:
+            break
+    return found[:most]

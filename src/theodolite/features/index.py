@@ -1,7 +1,9 @@
 r"""The words of one session: the user's, those of records that nobody else writes, and each sentence of other text.
 
 Both folds that ask where the words of a call stood before, the margin and the provenance, read this one index. What
-stands in untrusted text in base64, hexadecimal, percent-encoding or HTML entities is read as well, in its place.
+stands in untrusted text in base64, hexadecimal, percent-encoding, HTML entities or escapes is read as well, in its
+place; characters are compared as they look (NFKC), without those that show nothing, and account and telephone numbers
+with and without the spaces that group them.
 
 Limits. Scripts without spaces are compared by whole runs of up to 64 characters. Of a long result only the first and
 last 256 sentences are read, and of the session only the newest 1,024 to 1,536 sentences: who controls that much text
@@ -10,11 +12,13 @@ can push a sentence out.
 
 from __future__ import annotations
 
+import math
 import re
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from operator import attrgetter
+from unicodedata import is_normalized, normalize
 
 from msgspec import Struct
 
@@ -39,6 +43,17 @@ _WORD = re.compile(rf"[^\W_]{{1,{_WORD_LENGTH}}}")
 # ASCII alone, by byte: letters and digits in lower case, or all as "a"; what is neither is a space.
 _SPACED = bytes([code if re.match(rb"[a-z0-9]", bytes([code])) else ord(" ") for code in bytes(range(256)).lower()])
 _MARKED = bytes([code if code == ord(" ") else ord("a") for code in _SPACED])
+# Characters that show nothing: soft hyphen, zero-width spaces and joiners, marks of direction, the byte order mark.
+_HIDDEN = dict.fromkeys((0xAD, 0x180E, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2065), 0xFEFF))
+_HIDES = re.compile(f"[{''.join(map(chr, _HIDDEN))}]")
+# An IBAN in groups of four as ISO 13616 has it printed, or a telephone number as E.123 has it.
+_GROUPED = re.compile(
+    r"\b[A-Z]{2}[0-9]{2}(?:[ -][0-9A-Z]{4}){2,7}(?:[ -][0-9A-Z]{1,4})?\b|\+[0-9]{1,4}(?:[ -][0-9]{2,5}){2,6}\b"
+)
+# By byte: "A" for each capital, "0" for each digit, a space for what stands between groups. How such a number starts.
+_SHAPED = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-", b"A" * 26 + b"0" * 10 + b" ")
+_IBAN, _PHONE = b"AA00 ", b"+0"
+_SHORTEST = len("+1 23 45")
 _LONGER = b"a" * (_WORD_LENGTH + 1)
 # It starts with one set of characters, which the engine looks for at twice the speed of an alternation.
 _BREAK = re.compile(r"[.!?\n。！？](?:(?<=[.!?])\s+|(?<=[\n。！？])[\s。！？]*)")  # noqa: RUF001 - the stops of Chinese are meant
@@ -51,6 +66,10 @@ class Sentence(Struct, frozen=True, array_like=True, gc=False):
     start: int
     end: int
     words: int
+
+
+_SEQ: Callable[[Sentence], int] = attrgetter("seq")
+_START: Callable[[Sentence], int] = attrgetter("start")
 
 
 class Spoken(Struct, frozen=True, gc=False):
@@ -149,7 +168,7 @@ class WordIndex(Struct, kw_only=True):
 
     def __len__(self) -> int:
         """Return how many sentences are held."""
-        return sum(len(generation.sentences) for generation in self.generations)
+        return sum([len(generation.sentences) for generation in self.generations])
 
     def spoken(self, values: Iterable[str], most: int, beside: Iterable[str] = ()) -> Spoken:
         """Return the words of the first 64 values, of each up to `most` characters, and their counts.
@@ -164,10 +183,8 @@ class WordIndex(Struct, kw_only=True):
         counts = dict.fromkeys(words, 0)
         for generation in self.generations:
             places = generation.places
-            for word in counts:
-                held = places.get(word)
-                if held is not None:
-                    counts[word] += len(held)
+            for word in counts.keys() & places.keys():
+                counts[word] += len(places[word])
         return counts
 
     def first(self, words: Sequence[str], counts: Mapping[str, int]) -> Sentence | None:
@@ -177,49 +194,89 @@ class WordIndex(Struct, kw_only=True):
         """
         if not all(map(counts.__getitem__, words)):  # of most texts that the model wrote one word is new
             return None
+        if len(words) == 1:
+            return min(self._held(words[0]), key=_SEQ)
         rarest = sorted(words, key=counts.__getitem__)
+        least: list[Sentence] = []
         common: set[int] | None = None
         visits = 0
         for word in rarest:
             visits += counts[word]
             if common is not None and (not common or visits > _VISITS):
                 break
-            seqs = {sentence.seq for sentence in self._held(word)}
-            common = seqs if common is None else common & seqs
+            held = self._held(word)
+            if common is None:
+                least, common = held, set(map(_SEQ, held))
+            else:
+                common = common.intersection(map(_SEQ, held))
         if not common:
             return None
         seq = min(common)
-        return next(sentence for sentence in self._held(rarest[0]) if sentence.seq == seq)
+        return next(sentence for sentence in least if sentence.seq == seq)
 
-    def near(self, seq: int, start: int, words: Iterable[str]) -> bool:
-        """Whether the sentence that starts there in that event's text, or the one before, holds any of these words."""
+    def near(
+        self,
+        seq: int,
+        start: int,
+        words: Iterable[str],
+        *,
+        before: int = 0,
+        after: int = 0,
+        without: Iterable[str] = (),
+    ) -> bool:
+        """Whether the sentence that starts there in that event's text, or so many around it, hold any of these words.
+
+        Sentences of that text alone count. The sentence itself may hold no word of `without`.
+        """
         for generation in reversed(self.generations):
-            sentences = generation.sentences
-            for number in range(bisect_left(sentences, seq, key=attrgetter("seq")), len(sentences)):
-                if sentences[number].seq != seq:
-                    break
-                if sentences[number].start == start:
-                    same = {number, number - 1} if number and sentences[number - 1].seq == seq else {number}
-                    places = generation.places
-                    return any(not same.isdisjoint(places.get(word, ())) for word in words)
+            sentences, places = generation.sentences, generation.places
+            first = bisect_left(sentences, seq, key=_SEQ)
+            end = bisect_right(sentences, seq, first, key=_SEQ)
+            starts = list(map(_START, sentences[first:end]))
+            if start in starts:
+                number = first + starts.index(start)
+                around = set(range(max(first, number - before), min(end, number + after + 1)))
+                close = not all(map(around.isdisjoint, filter(None, map(places.get, words))))
+                return close and not any(number in places.get(word, ()) for word in without)
         return False
 
     def _held(self, word: str) -> list[Sentence]:
-        return [
-            generation.sentences[number]
-            for generation in self.generations
-            for number in generation.places.get(word, ())
-        ]
+        held: list[Sentence] = []
+        for generation in self.generations:
+            numbers = generation.places.get(word)
+            if numbers is not None:
+                held += map(generation.sentences.__getitem__, numbers)
+        return held
 
-    def weigh(self, words: Iterable[tuple[str, float]]) -> dict[int, float]:
-        """Return, by number, each sentence that holds one of the words, with the weights of all that it holds."""
-        weighed: dict[int, float] = {}
-        for word, weight in words:
-            for place, generation in enumerate(self.generations):
-                first = place * _GENERATION
-                for number in generation.places.get(word, ()):
-                    weighed[first + number] = weighed.get(first + number, 0.0) + weight
-        return weighed
+    def weigh(
+        self, parts: Iterable[Sequence[str]], counts: Mapping[str, int]
+    ) -> Iterator[tuple[float, float, dict[int, float]]]:
+        """Yield how rare the words of each part of a call are: all, those that the goal holds, and by sentence.
+
+        The IDF of this session, as a share: 1 where no sentence holds the word, near 0 where all do.
+        """
+        most, goal = len(self) + 2, self.goal
+        scale = math.log(most)
+        layers = [(place * _GENERATION, generation.places) for place, generation in enumerate(self.generations)]
+        for part in parts:
+            whole, known = 0.0, 0.0
+            weighed: dict[int, float] = {}
+            for word in part:
+                count = counts[word]
+                rarity = math.log(most / (count + 1)) / scale if count else 1.0
+                whole += rarity
+                if word in goal:
+                    known += rarity
+                for first, places in layers if count else ():
+                    numbers: Iterable[int] = places.get(word, ())
+                    if first:
+                        numbers = [first + number for number in numbers]
+                    if weighed:
+                        for number in numbers:
+                            weighed[number] = weighed.get(number, 0.0) + rarity
+                    else:
+                        weighed = dict.fromkeys(numbers, rarity)
+            yield whole, known, weighed
 
     def sentence(self, number: int) -> Sentence:
         """Return the sentence of a number that `weigh` gave; it holds until the next text."""
@@ -228,8 +285,28 @@ class WordIndex(Struct, kw_only=True):
 
 def words_of(text: str) -> tuple[str, ...]:
     """Return the words of a text as the index knows them: without case, in order, each once."""
+    if len(text) >= _SHORTEST and (" " in text or "-" in text) and _may_group(text):
+        text = _GROUPED.sub(_joined, text)
     spaced = _spaced(text)
-    return tuple(dict.fromkeys(_WORD.findall(caseless(text)) if spaced is None else spaced.split()))
+    return tuple(dict.fromkeys(_WORD.findall(caseless(_shown(text))) if spaced is None else spaced.split()))
+
+
+def _may_group(text: str) -> bool:
+    """Whether a text may hold a number in groups, which bytes tell at a twentieth of what the pattern costs."""
+    shape = text.encode("ascii", "replace").translate(_SHAPED)
+    return _IBAN in shape or _PHONE in shape
+
+
+def _joined(number: re.Match[str]) -> str:
+    """Return a number that is written in groups without what stands between them."""
+    return number[0].replace(" ", "").replace("-", "").removeprefix("+")
+
+
+def _shown(text: str) -> str:
+    """Return a text as it looks: each character in its plain form (NFKC), without those that show nothing."""
+    if _HIDES.search(text):
+        text = text.translate(_HIDDEN)
+    return text if is_normalized("NFKC", text) else normalize("NFKC", text)
 
 
 def caseless(text: str) -> str:
@@ -266,9 +343,16 @@ def _worded(text: str, spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, 
     The words are keys, not a set, so that what is saved has the same order in every process.
     """
     spaced = _spaced(text)
-    folded = caseless(text) if spaced is None else ""
+    strange = spaced is None and (_HIDES.search(text) is not None or not is_normalized("NFKC", text))
+    folded = caseless(text) if spaced is None and not strange else ""
+    grouped = _may_group(text)
     for start, end in spans:
-        found = _WORD.findall(folded, start, end) if spaced is None else spaced[start:end].split()
+        if strange:
+            found = _WORD.findall(caseless(_shown(text[start:end])))
+        else:
+            found = _WORD.findall(folded, start, end) if spaced is None else spaced[start:end].split()
+        if grouped:
+            found += [_joined(number).lower() for number in _GROUPED.finditer(text, start, end)]
         if found:
             yield start, end, dict.fromkeys(found, True)
 

@@ -16,12 +16,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from typing import TypeAlias
 
-from msgspec import Struct
-
-from theodolite.core.intent import TOOL_LENGTH, Effect, Margin, NormalizedIntent, Permission
+from theodolite.core.intent import TOOL_LENGTH, Effect, Margin, NormalizedIntent, Operation, Permission, TargetKind
 from theodolite.features.index import Sentence, Spoken, WordIndex, words_of
 from theodolite.features.intents import words
+from theodolite.features.roles import address
 
 __all__ = ("explain", "fetches", "tool_words")
 
@@ -41,15 +41,14 @@ _CALL_WORDS = 512
 # repeats a word a thousand times would otherwise set the price of each later call. Among 4,955 calls of the same
 # sessions one touched 2,009, 99 in 100 at most 198.
 _VISITS = 2048
+# To look a member up in its enum takes Python 3.11 four times as long as a name of the module: what each call asks for.
+_READS, _ASKS, _UNKNOWN, _WRITES = Effect.READ, Permission.NETWORK, Effect.UNKNOWN, Operation.FILE_WRITE
 # Beyond this many characters a value is a text, whatever its shape.
 _LONGEST_NAME = 256
 
 
-class _Part(Struct, frozen=True, gc=False):
-    """One part of a call: its words in order, each once, and its weight."""
-
-    words: tuple[str, ...]
-    weight: float
+_Parts: TypeAlias = tuple[list[tuple[str, ...]], list[float]]
+"""The parts of a call: of each its words in order, each once, and its weight."""
 
 
 def explain(
@@ -61,9 +60,10 @@ def explain(
 ) -> Margin:
     """Return how a call is explained by what is known so far; without an intent it counts as a write.
 
-    `spoken` are the words of the values, where they are known. 64 values are read, names and then the shortest first,
-    of each 4,096 characters, up to 512 words in all; the commonest words are left out where the call would touch over
-    2,048 sentences. Sequence: `explain` comes before the results of its call, whose echo it tells the index to expect.
+    `spoken` are the words of the values with those of the tool's name beside, where they are known. 64 values are read,
+    names and then the shortest first, of each 4,096 characters, up to 512 words in all; the commonest words are left
+    out where the call would touch over 2,048 sentences. Sequence: `explain` comes before the results of its call, whose
+    echo it tells the index to expect.
 
     >>> index = WordIndex()
     >>> index.trust("Summarize my inbox.")
@@ -72,27 +72,28 @@ def explain(
     >>> margin.score > 0.8, margin.goal, (margin.seq, margin.start)
     (True, 0.0, (2, 7))
     """
-    names = _ordered(values)
+    names = _ordered(values, home=intent is not None and at_home(intent)) if values else {}
     if spoken is None:
         spoken = index.spoken(names, _VALUE, tool_words(tool))
-    parts = _parts(tool, names, spoken)
+    parts, weights = _parts(tool, names, spoken)
     fetched = intent is not None and fetches(intent)
     # A fetched text is no echo.
-    index.expect_echo(() if fetched else [part.words for part in parts])
-    counts = _counts(index, parts, spoken)
+    index.expect_echo(() if fetched else parts)
+    counts = spoken.counts if len(values) <= _VALUES else _counts(index, parts, spoken)
     if sum(counts.values()) > _VISITS:
-        parts = _affordable(parts, counts)
-    rarities: dict[int, float] = {}
+        parts, weights = _affordable(parts, weights, counts)
     goal, total = 0.0, 0.0
     found: dict[int, float] = {}
-    for part in parts:
-        whole, known, common = _rarities(index, part, counts, rarities)
-        mass = part.weight * math.sqrt(whole)
+    for weight, (whole, known, weighed) in zip(weights, index.weigh(parts, counts), strict=True):
+        mass = weight * math.sqrt(whole)
         each = mass / whole**2  # the share of the part that a text holds counts squared
         total += mass
         goal += each * known**2
-        for number, held in index.weigh(common).items():
-            found[number] = found.get(number, 0.0) + each * held * held
+        if found:
+            for number, held in weighed.items():
+                found[number] = found.get(number, 0.0) + each * held * held
+        else:
+            found = {number: each * held * held for number, held in weighed.items()}
     best, untrusted = _best(index, found)
     evidence = untrusted - goal
     lead = evidence / (abs(evidence) + _HALF)
@@ -121,47 +122,24 @@ def _tool_words(tool: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(words(tool)))
 
 
-def _counts(index: WordIndex, parts: Sequence[_Part], spoken: Spoken) -> Mapping[str, int]:
+def _counts(index: WordIndex, parts: Iterable[Sequence[str]], spoken: Spoken) -> Mapping[str, int]:
     """Return in how many sentences the words of a call stand."""
-    missing = [word for part in parts for word in part.words if word not in spoken.counts]
-    return {**spoken.counts, **index.counts(missing)} if missing else spoken.counts
+    counts = spoken.counts
+    missing = [word for part in parts for word in part if word not in counts]
+    return {**counts, **index.counts(missing)} if missing else counts
 
 
-def _rarities(
-    index: WordIndex, part: _Part, counts: Mapping[str, int], rarities: dict[int, float]
-) -> tuple[float, float, list[tuple[str, float]]]:
-    """Return how rare the words of a part are: all, those that the goal holds, and each that a sentence holds.
-
-    The IDF of this session, as a share: 1 where no sentence holds the word, near 0 where all do. `rarities` are those
-    found before, by count.
-    """
-    whole, known = 0.0, 0.0
-    common: list[tuple[str, float]] = []
-    for word in part.words:
-        count = counts[word]
-        rarity = rarities.get(count)
-        if rarity is None:
-            most = len(index) + 2
-            rarity = rarities[count] = math.log(most / (count + 1)) / math.log(most)
-        whole += rarity
-        if word in index.goal:
-            known += rarity
-        if count:
-            common.append((word, rarity))
-    return whole, known, common
-
-
-def _affordable(parts: Iterable[_Part], counts: Mapping[str, int]) -> list[_Part]:
+def _affordable(parts: Sequence[Sequence[str]], weights: Iterable[float], counts: Mapping[str, int]) -> _Parts:
     """Return the parts without the commonest words, where all of them together stand in too many sentences."""
     room = _VISITS
     kept: dict[str, bool] = {}
-    for word in sorted(dict.fromkeys([word for part in parts for word in part.words]), key=counts.__getitem__):
+    for word in sorted(dict.fromkeys([word for part in parts for word in part]), key=counts.__getitem__):
         room -= counts[word]
         if room < 0:
             break
         kept[word] = True
-    left = [_Part(tuple([word for word in part.words if word in kept]), part.weight) for part in parts]
-    return [part for part in left if part.words]
+    left = [tuple([word for word in part if word in kept]) for part in parts]
+    return [part for part in left if part], [weight for part, weight in zip(left, weights, strict=True) if part]
 
 
 def _best(index: WordIndex, found: dict[int, float]) -> tuple[Sentence | None, float]:
@@ -178,28 +156,43 @@ def _best(index: WordIndex, found: dict[int, float]) -> tuple[Sentence | None, f
 
 def fetches(intent: NormalizedIntent) -> bool:
     """Whether a call only brings something in: a read, or a network tool that is not known to write."""
-    network = intent.permission is Permission.NETWORK
-    return intent.effect is Effect.READ or (network and intent.effect is Effect.UNKNOWN)
+    return intent.effect is _READS or (intent.effect is _UNKNOWN and intent.permission is _ASKS)
 
 
-def _ordered(values: Iterable[str]) -> dict[str, bool]:
+def at_home(intent: NormalizedIntent) -> bool:
+    """Whether a call changes files of the working directory alone: their paths name nobody whom it could serve."""
+    return intent.operation is _WRITES and intent.target_kind is TargetKind.WORKDIR
+
+
+def _ordered(values: Iterable[str], *, home: bool) -> dict[str, bool]:
     """Return the values that are read, each once, and whether they are names: those first, then the short ones."""
     names = {value: _is_name(value) for value in values}
+    if home:
+        names = {value: name and not _is_path(value) for value, name in names.items()}
     if len(names) > 1:
-        order = sorted(names, key=lambda value: (not names[value], len(value)))[:_VALUES]
+        # Sorted twice rather than by pairs: sorts are stable.
+        order = sorted(sorted(names, key=len), key=names.__getitem__, reverse=True)[:_VALUES]
         names = {value: names[value] for value in order}
     return names
 
 
-def _parts(tool: str, names: Mapping[str, bool], spoken: Spoken) -> list[_Part]:
+def _parts(tool: str, names: Mapping[str, bool], spoken: Spoken) -> _Parts:
     """Return the parts of a call: its tool, then its values in the order given."""
-    parts, room = [_Part(tool_words(tool), _TOOL)], _CALL_WORDS
+    named, room = tool_words(tool), _CALL_WORDS
+    parts, weights = ([named], [_TOOL]) if named else ([], [])
     for value, name in names.items():
         known = spoken.words.get(value)
         read = (words_of(value[:_VALUE]) if known is None else known)[:room]
-        room -= len(read)
-        parts.append(_Part(read, _NAME if name else 1.0))
-    return [part for part in parts if part.words]
+        if read:
+            room -= len(read)
+            parts.append(read)
+            weights.append(_NAME if name else 1.0)
+    return parts, weights
+
+
+def _is_path(value: str) -> bool:
+    """Whether a value may be a path: no address, and with a separator or an ending."""
+    return ("/" in value or "." in value or "\\" in value) and address(value) is None
 
 
 def _is_name(value: str) -> bool:

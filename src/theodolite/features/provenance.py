@@ -4,8 +4,11 @@ A value comes from a text when all its words stood there, in any case, order and
 of a link it is enough that its host did, since whoever names the host is who is reached. Authority comes from the goal
 and from records that nobody else writes. A field in a result that others can write is no record, whatever its label.
 
-Limits. A value that is put together from several results, from parts of words, or in a cipher counts as the model's
-own, and so does what the index has forgotten. A value of common words may be found in a text by chance.
+A target or a credential that is put together from several texts follows the untrusted one among them. An address that
+stands inside a longer target or command, and a link inside a content, are followed by themselves.
+
+Limits. A value that is put together from parts of words, or in a cipher, counts as the model's own, and so does what
+the index has forgotten. A value of common words may be found in a text by chance.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from msgspec import Struct
 from theodolite.core.intent import ArgumentOrigin, Origin, Role
 from theodolite.features.encodings import decoded
 from theodolite.features.index import Spoken, WordIndex, words_of
-from theodolite.features.roles import Kind, address, host, links, role_of
+from theodolite.features.roles import Kind, address, addresses, host, links, role_of
 
 __all__ = ("origins",)
 
@@ -29,6 +32,14 @@ _VALUE = 4096
 _WITHIN = 8
 # Decoding is tried on values of no more characters and without a space, as arguments that carry data out are.
 _ENCODED = 1_024
+# Of what is put together, so many words: names and addresses are short, and of many words some stand anywhere.
+_PARTS = 8
+_PUT_TOGETHER = frozenset({Role.TARGET, Role.CREDENTIAL})
+_AUTHORITY = frozenset({Role.TARGET, Role.CREDENTIAL, Role.COMMAND})
+# Values that are looked at to find those: as many as the folds read of a call.
+_READ = 4_096
+# To look a member up in its enum takes Python 3.11 four times as long as a name of the module: what each call asks for.
+_TARGET, _CONTENT, _LINK = Role.TARGET, Role.CONTENT, Kind.LINK
 _NOTHING: Mapping[str, Role] = {}
 
 
@@ -38,11 +49,11 @@ def origins(
     roles: Mapping[str, Role] = _NOTHING,
     spoken: Spoken | None = None,
 ) -> tuple[ArgumentOrigin, ...]:
-    """Return role and origin of each (JSON Pointer, text) of a call, in order; of the first 64.
+    """Return role and origin of each (JSON Pointer, text) of a call, in order; of 64, those first that give authority.
 
-    Links inside a content that are not the user's follow it. `roles` are those that the operator or the tool's schema
-    gives, by argument name; `spoken` are the words of the values, where they are known. Each value costs the sentences
-    that hold its rarest words, which are bounded.
+    Addresses inside a value that are not the user's follow it: of a content the links, of what gives authority all.
+    `roles` are those that the operator or the tool's schema gives, by argument name; `spoken` are the words of the
+    values, where they are known. Each value costs the sentences that hold its rarest words, which are bounded.
 
     >>> index = WordIndex()
     >>> index.trust("Pay Anna.")
@@ -52,34 +63,62 @@ def origins(
     ('target', 'tool_result', 3)
     ('control', 'model', None)
     """
-    read = list(islice(values, _VALUES))
+    read = [(path, text, role_of(path, text, roles)) for path, text in islice(values, _READ)]
+    if len(read) > _VALUES:
+        read = sorted(read, key=_without_authority)[:_VALUES]
     if spoken is None:
-        spoken = index.spoken([text for _, text in read], _VALUE)
+        spoken = index.spoken([text for _, text, _ in read], _VALUE)
     found: list[ArgumentOrigin] = []
-    for path, text in read:
-        role = role_of(path, text, roles)
-        found.append(_origin(index, path, text, role, spoken))
-        if role is Role.CONTENT:
-            found += _within(index, path, text[:_VALUE])
+    for path, text, role in read:
+        words = spoken.words.get(text)
+        if words is None:
+            words = words_of(text[:_VALUE])
+            trace = _trace(index, words)
+        else:
+            trace = _trace(index, words, spoken.counts)
+        trace = trace or _in_part(index, text, role, words)
+        found.append(_told(path, role, trace))
+        if role is _CONTENT:
+            found += _within(index, path, links(text[:_VALUE]), _TARGET)
+        elif trace is None and role in _AUTHORITY and address(text) is None:
+            found += _within(index, path, addresses(text[:_VALUE]), role)
     return tuple(found)
 
 
-def _origin(index: WordIndex, path: str, value: str, role: Role, spoken: Spoken) -> ArgumentOrigin:
-    found = _trace(index, spoken.words[value], spoken.counts)
-    if found is None and role is Role.TARGET and address(value) is Kind.LINK:
+def _without_authority(value: tuple[str, str, Role]) -> bool:
+    return value[2] not in _AUTHORITY
+
+
+def _in_part(index: WordIndex, value: str, role: Role, words: Sequence[str]) -> _Trace | None:
+    """Return where the host of a link, what is encoded, or the parts of a value that stood nowhere whole came from."""
+    found = None
+    if role is _TARGET and address(value) is _LINK:
         found = _trace(index, words_of(host(value)))
     if found is None and len(value) <= _ENCODED and " " not in value:
         traces = (_trace(index, words_of(plain)) for _, _, plain in decoded(value))
         found = next((trace for trace in traces if trace is not None), None)
-    return _told(path, role, found)
+    if found is None and role in _PUT_TOGETHER and len(words) <= _PARTS:
+        found = _parts(index, words)
+    return found
 
 
-def _within(index: WordIndex, path: str, value: str) -> Iterator[ArgumentOrigin]:
-    """Yield where the links inside a content came from, but for the user's own."""
-    for link in islice(dict.fromkeys(links(value)), _WITHIN):
-        found = _trace(index, words_of(link)) or _trace(index, words_of(host(link)))
-        if found is None or found.origin is not Origin.USER:
-            yield _told(path, Role.TARGET, found, within=True)
+def _parts(index: WordIndex, words: Sequence[str]) -> _Trace | None:
+    """Return the untrusted passage with the rarest of words that several texts hold between them; None if none do."""
+    foreign = [word for word in words if word not in index.goal and word not in index.records]
+    counts = index.counts(foreign)
+    if not foreign or not all(counts.values()):
+        return None
+    return _trace(index, [min(foreign, key=counts.__getitem__)], counts)
+
+
+def _within(index: WordIndex, path: str, found: Iterable[str], role: Role) -> Iterator[ArgumentOrigin]:
+    """Yield where the addresses inside a value came from, but for the user's own."""
+    for inside in list(dict.fromkeys(found))[:_WITHIN]:
+        trace = _trace(index, words_of(inside))
+        if trace is None and address(inside) is Kind.LINK:
+            trace = _trace(index, words_of(host(inside)))
+        if trace is None or trace.origin is not Origin.USER:
+            yield _told(path, role, trace, within=True)
 
 
 class _Trace(Struct, frozen=True, gc=False):

@@ -7,20 +7,23 @@ from functools import lru_cache
 from theodolite.core.intent import Operator, ToolRule
 from theodolite.features.intents import words
 
-__all__ = ("owned",)
+__all__ = ("of_the_user", "owned")
 
 # What a system says of itself or of the account that it serves. Anything else may hold what others wrote: mail, pages,
 # shared files, reviews, names of channels; also a list of payments, whose payers choose the subject.
 _OWN = frozenset({"balance", "balances", "iban", "whoami", "quota", "clock", "timezone"})
+_PROFILE = frozenset({"info", "information", "profile", "details"})
+_SELF = frozenset({"user", "my", "own", "me", "current", "self"})
 _ONLY = frozenset(
     {"get", "current", "time", "date", "day", "now", "today", "my", "own", "account", "user", "check", "read"}
 )
 
 
-def owned(tool: str, operator: Operator) -> bool:
+def owned(tool: str, operator: Operator, *, bare: bool = False) -> bool:
     """Whether nobody but the operator and the user can write what a tool returns; a guess from its name where unsaid.
 
-    The operator says so with `outside = false` in the tool's rule. A tool without a name is anyone's.
+    The operator says so with `outside = false` in the tool's rule. A tool without a name is anyone's. `bare`: the
+    session has called it without arguments only, so that a user's profile is this user's and not one that it asked for.
 
     >>> owned("get_balance", {}), owned("get_inbox", {}), owned("contacts", {"contacts": ToolRule(outside=False)})
     (True, False, True)
@@ -28,7 +31,7 @@ def owned(tool: str, operator: Operator) -> bool:
     rule = operator.get(tool)
     if isinstance(rule, ToolRule) and rule.outside is not None:
         return not rule.outside
-    return _guess(tool)
+    return _guess(tool) or (bare and of_the_user(tool))
 
 
 @lru_cache(maxsize=4096)
@@ -36,3 +39,14 @@ def _guess(tool: str) -> bool:
     spoken = frozenset(words(tool))
     own = bool(spoken & _OWN) or bool(spoken & {"time", "date", "day", "now", "today"})
     return own and spoken <= _OWN | _ONLY
+
+
+@lru_cache(maxsize=4096)
+def of_the_user(tool: str) -> bool:
+    """Whether a tool's name says that it returns a user's profile.
+
+    >>> of_the_user("get_user_information"), of_the_user("get_my_profile"), of_the_user("get_user_reviews")
+    (True, True, False)
+    """
+    spoken = frozenset(words(tool))
+    return bool(spoken & _PROFILE) and bool(spoken & _SELF) and spoken <= _PROFILE | _SELF | _ONLY

@@ -24,6 +24,8 @@ class Stakes(Struct, frozen=True, kw_only=True, gc=False):
     reading_margin: float
     # The margin, above 0, under a goal that hands the work to a list or a text: what that asks for is then asked for.
     delegated_margin: float
+    # The margin, above 0, of such a call where the goal may have referred the agent to the passage that explains it.
+    referred_margin: float
     # A link that only untrusted text names, inside a content, where the goal speaks of no page: whoever reads the
     # content is led there.
     carried_link: float
@@ -31,6 +33,8 @@ class Stakes(Struct, frozen=True, kw_only=True, gc=False):
     authority: float
 
 
+# To look a member up in its enum takes Python 3.11 four times as long as a name of the module: what each call asks for.
+_FOREIGN = Origin.TOOL_RESULT
 _AUTHORITY = frozenset({Role.CREDENTIAL, Role.COMMAND})
 
 
@@ -38,14 +42,20 @@ def stakes(call: Call) -> Stakes | None:
     """Return what a call shows; None where its margin, origins or grounds were not folded. O(arguments)."""
     if call.margin is None or call.origins is None or call.grounds is None:
         return None
-    foreign = [origin for origin in call.origins if origin.origin is Origin.TOOL_RESULT]
     effect = not fetches(call.intent)
     acts = effect or call.grounds.beyond
     lead = call.margin.lead
+    carried = authority = False
+    if effect:
+        for origin in call.origins:
+            if origin.origin is _FOREIGN:
+                carried = carried or origin.within
+                authority = authority or origin.role in _AUTHORITY
     return Stakes(
         acting_margin=lead if acts else 0.0,
         reading_margin=0.0 if acts else lead,
         delegated_margin=max(0.0, lead) if call.grounds.delegated else 0.0,
-        carried_link=float(effect and not call.grounds.pages and any(origin.within for origin in foreign)),
-        authority=float(effect and any(origin.role in _AUTHORITY for origin in foreign)),
+        referred_margin=max(0.0, lead) if acts and call.grounds.referred else 0.0,
+        carried_link=float(carried and not call.grounds.pages),
+        authority=float(authority),
     )

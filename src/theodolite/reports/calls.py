@@ -20,7 +20,9 @@ __all__ = (
     "came_from",
     "goal_blocks",
     "goal_line",
+    "highest",
     "listed",
+    "nearest",
     "paths_of",
     "shown_as_argument",
     "why",
@@ -91,6 +93,21 @@ def why(call: CallReport) -> str:
     told = because(call.reasons)
     more = f", and {len(told) - SAID} more" if len(told) > SAID else ""
     return ", ".join(told[:SAID]) + more or "no term of it stands out"
+
+
+def highest(calls: Iterable[CallReport]) -> CallReport | None:
+    """Return the call with the highest score, of equals the first; None where none has a score."""
+    return max((call for call in calls if call.score is not None), key=_scored, default=None)
+
+
+def nearest(call: CallReport, threshold: float | None = None) -> str:
+    """Return in a line which call came nearest to an alarm; `threshold` is the score that would have been one."""
+    least = "" if threshold is None else f", alarms from {threshold:.2f}"
+    return f"{inert(call.tool, NAME) or '(no name)'} (event {call.seq}), score {_scored(call):.2f}{least}"
+
+
+def _scored(call: CallReport) -> float:
+    return 0.0 if call.score is None else call.score
 
 
 def paths_of(calls: Iterable[CallReport]) -> Paths:

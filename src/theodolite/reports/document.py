@@ -243,8 +243,9 @@ class Summary(Struct, frozen=True, kw_only=True):
     `triage.settled` they add up to `sessions`. `findings` counts new findings by code. `unread` counts the parts that
     could not be read, those inside sessions too; `unreadable` lists those that belong to no session, the first thousand
     of them. `asked` is null where no model was there to be asked. `store` is the file in which evidence was kept, empty
-    where none was, and `records` how much of it. `thresholds` has the score from which each code alarmed. `version` is
-    that of the package.
+    where none was, and `records` how much of it. `thresholds` has the score from which each code alarmed. `trusted` are
+    the tools of which the settings say that nobody else writes what they return, `unmet` the names in `[tools]` that no
+    session declares or calls. `version` is that of the package.
     """
 
     version: str
@@ -264,6 +265,8 @@ class Summary(Struct, frozen=True, kw_only=True):
     thresholds: dict[str, float]
     unread: int
     unreadable: tuple[UnreadableReport, ...]
+    trusted: tuple[str, ...] = ()
+    unmet: tuple[str, ...] = ()
 
 
 class Document(Struct, frozen=True, kw_only=True):

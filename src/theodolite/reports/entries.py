@@ -104,6 +104,8 @@ def summary(totals: Totals, run: Run) -> Summary:
         thresholds=dict(sorted(run.thresholds.items())),
         unread=totals.unread,
         unreadable=tuple(map(_unreadable, totals.unreadable)),
+        trusted=tuple(map(printable, run.trusted)),
+        unmet=tuple(map(printable, run.unmet)),
     )
 
 

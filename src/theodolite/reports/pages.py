@@ -11,10 +11,11 @@ from msgspec import Struct
 
 from theodolite.core.arguments import is_mapping
 
-__all__ = ("Page", "Reference", "codes", "meaning_of", "page", "pages_of", "references_of")
+__all__ = ("Page", "Reference", "codes", "explaining", "kinds", "meaning_of", "page", "pages_of", "references_of")
 
 _FAILURE = "monitor.failure"
 _REFERENCES = "## References\n"
+_EVIDENCE = "## Evidence\n"
 # What stands in place of an id where a list has no entry for the code; the title then says why.
 _NONE = "none fits"
 _CELLS = 3
@@ -82,6 +83,28 @@ def page(code: str, brought: Mapping[str, str] = MappingProxyType({})) -> Page |
     return own if own is not None or code not in brought else _page(code, brought[code])
 
 
+@cache
+def kinds() -> Mapping[str, str]:
+    """Return the kinds of evidence that pages of ours explain, each with the code of its page.
+
+    They are the rows of the table under the heading Evidence.
+
+    >>> kinds()["hijack.target"]
+    'hijack.call'
+    """
+    return MappingProxyType({row[0].strip("`"): code for code in codes() for row in _rows(page(code), _EVIDENCE)})
+
+
+def explaining(code: str, evidence: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return the codes whose pages help with a finding: that of its evidence, which says what to do, and its own.
+
+    >>> explaining("fusion.call", ["hijack.passage", "hijack.target"])
+    ('hijack.call', 'fusion.call')
+    """
+    carried = [kinds().get(kind, kind if kind in codes() else code) for kind in evidence]
+    return tuple(dict.fromkeys([*carried[:1], code]))
+
+
 def meaning_of(code: str, brought: Mapping[str, str] = MappingProxyType({})) -> str:
     """Return in one line what a code means, whether it has a page or not."""
     known = page(code, brought)
@@ -96,12 +119,16 @@ def references_of(code: str, brought: Mapping[str, str] = MappingProxyType({})) 
     >>> [reference.id for reference in references_of("shadow_memory.goal_drift")]
     ['LLM01:2025', 'T6', 'ASI01', 'AML.T0051']
     """
-    known = page(code, brought)
-    section = known.text.partition(_REFERENCES)[2].partition("\n#")[0] if known else ""
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines()[3:]]
+    rows = _rows(page(code, brought), _REFERENCES)
     return tuple(
         [Reference(framework=row[0], id=row[1], title=row[2]) for row in rows if len(row) == _CELLS and row[1] != _NONE]
     )
+
+
+def _rows(known: Page | None, heading: str) -> list[list[str]]:
+    """Return the rows of the table under a heading of a page."""
+    section = known.text.partition(heading)[2].partition("\n#")[0] if known else ""
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines()[3:]]
 
 
 @cache

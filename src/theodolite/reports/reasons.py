@@ -33,6 +33,10 @@ _WORDS: Mapping[str, tuple[str, str]] = MappingProxyType(
             "the goal hands the work to a text",
             "the goal hands the work to a text, which then may ask for this",
         ),
+        "referred_margin": (
+            "untrusted text that the goal may have referred the agent to explains it",
+            "the goal may have referred the agent to the text that explains it",
+        ),
         "carried_link": (
             "a link out of untrusted text stands in what it writes",
             "a link out of untrusted text stands in what it writes",

@@ -10,7 +10,7 @@ from theodolite.reports.alarms import gathered, worst
 from theodolite.reports.document import FindingReport, SessionReport, SignalReport
 from theodolite.reports.escaping import inert
 from theodolite.reports.limits import CALLS, NAME, PASSAGES, PATH, PIECES, QUOTE
-from theodolite.reports.pages import meaning_of
+from theodolite.reports.pages import explaining, meaning_of
 from theodolite.reports.triage import Standing
 from theodolite.reports.words import SURE
 
@@ -62,7 +62,8 @@ def sentences(
     if said is not None:
         yield f"how sure: {how_sure(said)}"
     yield f"known as: {inert(finding.fingerprint, NAME)}"
-    yield f"more: theodolite explain {code}"
+    helping = explaining(finding.code, [] if said is None else [item.kind for item in said.evidence])
+    yield f"more: {', '.join([f'theodolite explain {inert(code, NAME)}' for code in helping])}"
 
 
 def _call(seq: int, tools: Mapping[int, str]) -> str:

@@ -32,7 +32,7 @@ from theodolite.reports.limits import (
     SAID,
     WHOLE,
 )
-from theodolite.reports.pages import meaning_of
+from theodolite.reports.pages import explaining, meaning_of
 from theodolite.reports.probes import probe_blocks, probe_signals
 from theodolite.reports.totals import NOWHERE, Origin
 from theodolite.reports.triage import Mark, Standing, left
@@ -215,7 +215,13 @@ def _finding(finding: Finding, tools: dict[int, str | None], accounts: _Accounts
     yield from _evidence(finding, tools, accounts.paths)
     yield _line("how sure", Span(_sure(finding.worst.signal)))
     yield _line("known as", Span(finding.fingerprint))
-    yield _line("more", Span(f"theodolite explain {finding.code}"))
+    yield _line("more", Span(", ".join([f"theodolite explain {code}" for code in _helping(finding)])))
+
+
+def _helping(finding: Finding) -> tuple[str, ...]:
+    """Return the codes whose pages help with a finding."""
+    said = finding.worst.signal.said
+    return explaining(finding.code, [item.kind for item in said.evidence] if isinstance(said, Reading) else ())
 
 
 def _old(finding: Finding, mark: Mark, tools: dict[int, str | None]) -> Paragraph:

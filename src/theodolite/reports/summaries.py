@@ -46,6 +46,8 @@ class Summaries:
                 store=_joined([one.store for one in held]),
                 records=sum(one.records for one in held),
                 thresholds=_thresholds(held),
+                trusted=tuple(sorted({name for one in held for name in one.trusted})),
+                unmet=_unmet(held),
             ),
         )
         return replace(
@@ -83,6 +85,12 @@ def _thresholds(held: Sequence[Summary]) -> dict[str, float]:
         for code, threshold in one.thresholds.items():
             named.setdefault(code, set()).add(threshold)
     return {code: min(different) for code, different in named.items() if len(different) == 1}
+
+
+def _unmet(held: Sequence[Summary]) -> tuple[str, ...]:
+    """Return the names that none of the scans met."""
+    first, *others = [set(one.unmet) for one in held] or [set[str]()]
+    return tuple(sorted(first.intersection(*others)))
 
 
 def _joined(names: Sequence[str]) -> str:

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from operator import itemgetter
 from types import MappingProxyType
+
+from msgspec import Struct
 
 from theodolite.core.event import HOST_EVENTS
 from theodolite.core.policy import Outcome
 from theodolite.core.reader import Unreadable
+from theodolite.reports.calls import nearest
+from theodolite.reports.document import CallReport
+from theodolite.reports.entries import call_report
 from theodolite.reports.escaping import inert
 from theodolite.reports.layout import Block, Heading, Paragraph, Span, Style, Table, counted, plain
 from theodolite.reports.limits import LINES, NAME, PARTS, QUOTE, TOLD
 from theodolite.reports.probes import used
+from theodolite.reports.reasons import FUSED, score
 from theodolite.reports.session import every_call, place, session_blocks, where
 from theodolite.reports.totals import NOWHERE, Origin, Run, Totals, Watch
 from theodolite.reports.triage import Standing, Suppression, Triaged, left
+from theodolite.reports.trusted import trusting, unmet
 from theodolite.reports.words import OUTCOMES
 from theodolite.runtime.replay import Sighting
 
@@ -34,6 +42,36 @@ _STYLES = {
 # quiet sessions have a room too.
 ROOM: Mapping[Outcome, int] = {Outcome.FINDING: 3_000_000, Outcome.FAILED: 1_000_000}
 ROOM_FOR_CALLS = 400_000
+
+
+class _Quiet(Struct):
+    """The quiet sessions of one outcome: a line for each of the first, and of all the call with the highest score."""
+
+    lines: list[tuple[Paragraph, CallReport | None]] = []
+    highest: CallReport | None = None
+    session: str = ""
+
+    def add(self, item: Sighting, line: Paragraph) -> None:
+        """Take a session."""
+        # Of all the calls of all quiet sessions only one is told of each: the others' reports are not made.
+        scored = ((score(row.decision.signals), row) for row in item.calls)
+        rows = [(found, row) for found, row in scored if found is not None]
+        call = call_report(max(rows, key=itemgetter(0))[1]) if rows else None
+        if len(self.lines) <= LINES:
+            self.lines.append((line, call))
+        if call is not None and (self.highest is None or (call.score or 0.0) > (self.highest.score or 0.0)):
+            self.highest, self.session = call, item.session
+
+    def blocks(self, count: int, threshold: float | None) -> Iterator[Block]:
+        """Yield a line for each session with its highest call; of too many only the highest call of all."""
+        if count <= LINES:
+            for line, call in self.lines:
+                yield line
+                if call is not None:
+                    yield _nearest("highest call: ", nearest(call, threshold), indent=5)
+        elif self.highest is not None:
+            named = f"{nearest(self.highest, threshold)}, in session {inert(self.session, QUOTE)}"
+            yield _nearest("highest call of all: ", named, indent=2)
 
 
 class TextReport:
@@ -62,26 +100,21 @@ class TextReport:
         self._room_for_calls = ROOM_FOR_CALLS
         self._accounts: list[Block] = []
         self._untold_calls = 0
-        self._lines: dict[Outcome | None, list[Block]] = {
-            Outcome.CLEAN: [],
-            Outcome.NOT_ENOUGH_EVIDENCE: [],
-            None: [],
-        }
+        self._lines = {outcome: _Quiet() for outcome in (Outcome.CLEAN, Outcome.NOT_ENOUGH_EVIDENCE, None)}
 
     def add(self, item: Sighting | Unreadable, origin: Origin = NOWHERE) -> None:
         """Take a session and where it was read."""
         if isinstance(item, Unreadable):
             return
         counts_as = left(item, origin.marks)
-        lines = self._lines.get(counts_as)
+        quiet = self._lines.get(counts_as)
         self._times[counts_as] += 1
-        if lines is None and counts_as is not None:
+        if quiet is None and counts_as is not None:
             if self._times[counts_as] <= TOLD:
                 calls = every_call(item, origin) if self._calls else ()
                 self._tell(counts_as, [*session_blocks(item, origin, self._pages), *calls])
-        elif lines is not None:
-            if len(lines) <= LINES:
-                lines.append(_line(item, origin))
+        elif quiet is not None:
+            quiet.add(item, _line(item, origin))
             if self._calls:
                 self._account(item, origin)
 
@@ -114,11 +147,14 @@ class TextReport:
         if totals.watches:
             yield Heading((Span("Who looked", Style.STRONG),))
             yield _watches(totals.watches)
+        yield from [Paragraph((Span(line),)) for line in trusting(run.trusted)]
+        yield from [Paragraph((Span(line, Style.WARN),)) for line in unmet(run.unmet)]
         yield from self._told
         yield from self._untold()
-        yield from self._quiet("Sessions of which no finding is new", None)
-        yield from self._quiet("Clean sessions", Outcome.CLEAN)
-        yield from self._quiet("Sessions without enough evidence", Outcome.NOT_ENOUGH_EVIDENCE)
+        threshold = run.thresholds.get(FUSED)
+        yield from self._quiet("Sessions of which no finding is new", None, threshold)
+        yield from self._quiet("Clean sessions", Outcome.CLEAN, threshold)
+        yield from self._quiet("Sessions without enough evidence", Outcome.NOT_ENOUGH_EVIDENCE, threshold)
         yield from self._accounts
         if self._untold_calls:
             rest = f"... and the calls of {counted(self._untold_calls, 'more session')}: --format json has all"
@@ -142,12 +178,11 @@ class TextReport:
                 rest = f"{counted(more, 'more session')} {OUTCOMES[outcome]}: {told}"
                 yield Heading((Span(f"... and {rest}", Style.QUIET),))
 
-    def _quiet(self, title: str, outcome: Outcome | None) -> Iterator[Block]:
+    def _quiet(self, title: str, outcome: Outcome | None, threshold: float | None) -> Iterator[Block]:
         count = self._times[outcome]
         if count:
             yield Heading((Span(f"{title}: {count:,}", Style.STRONG),))
-            if count <= LINES:
-                yield from self._lines[outcome]
+            yield from self._lines[outcome].blocks(count, threshold)
 
 
 def tally(totals: Totals) -> tuple[Span, ...]:
@@ -290,6 +325,10 @@ def _line(item: Sighting, origin: Origin) -> Paragraph:
     seen += "".join(f"; {count} {standing}" for standing, count in sorted(old.items()))
     file = f"; {where(origin)}" if origin.file else ""
     return Paragraph((Span(inert(item.session, QUOTE)), Span(f"  {seen}{blind}{file}", Style.QUIET)))
+
+
+def _nearest(label: str, call: str, *, indent: int) -> Paragraph:
+    return Paragraph((Span(label, Style.QUIET), Span(call)), indent=indent, hang=len(label))
 
 
 def _listed(counts: Mapping[str, int]) -> str:

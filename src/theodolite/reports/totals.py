@@ -50,7 +50,8 @@ class Run(Struct, frozen=True, kw_only=True):
     `version` is that of this package, `calibration` the id of the artefact in use. `complete` is False when the scan
     was stopped before its end. `store` is where evidence was kept, if anywhere, and `records` how much of it.
     `asked` is what was used of models, None where nobody was there to be asked. `triage` is what told new findings from
-    others. `thresholds` has the score from which each code alarmed.
+    others. `thresholds` has the score from which each code alarmed. `trusted` are the tools of which the settings say
+    that nobody else writes what they return, `unmet` the names in `[tools]` that no session declares or calls.
     """
 
     version: str
@@ -61,6 +62,8 @@ class Run(Struct, frozen=True, kw_only=True):
     asked: Spent | None = None
     triage: Triaged = Triaged()
     thresholds: Mapping[str, float] = MappingProxyType({})
+    trusted: tuple[str, ...] = ()
+    unmet: tuple[str, ...] = ()
 
 
 class Report(Protocol):

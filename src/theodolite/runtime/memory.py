@@ -66,7 +66,7 @@ class Memory(Struct, kw_only=True):
         call = window.call = self._folded(event, effects)
         if call is not None:
             window.intents = (*window.intents[-INTENTS + 1 :], call.intent)
-        window.goal = folds.goal
+        window.goal, window.summary = folds.goal, folds.summary()
         return call
 
     def _folded(self, event: AnyEvent, effects: Operator) -> Call | None:

@@ -47,7 +47,7 @@ class Playback(Generic[S]):
         """Put an event into the window and the folds, without asking the detector."""
         self.window.push(event)
         self.window.call = self.folds.fold(event, {})
-        self.window.goal = self.folds.goal
+        self.window.goal, self.window.summary = self.folds.goal, self.folds.summary()
 
     def ask(self, event: AnyEvent) -> Answer:
         """Ask the detector about the event that was shown last."""

@@ -11,13 +11,17 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 
-from theodolite.core.anomaly import CRITICAL, SUSPICIOUS, AnomalyClass, AnomalyResult, class_of
+import msgspec
+from msgspec import Raw
+
+from theodolite.core.anomaly import CRITICAL, SUSPICIOUS, AnomalyClass, AnomalyResult
 from theodolite.core.arguments import is_mapping, is_sequence
+from theodolite.core.inquiry import Query, Role
 from theodolite.core.intent import NormalizedIntent
 from theodolite.detectors.anomaly.tasks import TASK_WORDS
 from theodolite.features.intents.names import shown_name
 
-__all__ = ("FORM", "PARSE_ERROR", "SYSTEM", "line_of", "prompt_of", "read_result")
+__all__ = ("FORM", "PARSE_ERROR", "SYSTEM", "line_of", "prompt_of", "query_of", "read_result")
 
 SYSTEM = f"""\
 You judge what a software agent did by the shape of its tool calls. You see no text of its session: each line is one \
@@ -63,8 +67,7 @@ _ANSWER = 16_384
 _OBJECTS = 16
 _REASONS = 8
 _REASON = 64
-_BOUNDS = {AnomalyClass.NORMAL: 0.0, AnomalyClass.SUSPICIOUS: SUSPICIOUS, AnomalyClass.CRITICAL: CRITICAL}
-
+_SCHEMA = Raw(msgspec.json.encode(FORM))
 
 # The original's line has a shorter name for one flag.
 _SHORT = {"reads_secret_like_data": "reads_secret"}
@@ -96,6 +99,11 @@ def prompt_of(window: Sequence[NormalizedIntent], hint: str = "", policy: str = 
     return "\n".join([*told, "Calls:", *map(line_of, window[-_LINES:])])
 
 
+def query_of(window: Sequence[NormalizedIntent], hint: str = "", policy: str = "") -> Query:
+    """Return the question about a window, for whoever plays the judge."""
+    return Query(role=Role.JUDGE, system=SYSTEM, prompt=prompt_of(window, hint, policy), schema=_SCHEMA)
+
+
 def _understood(text: str) -> str:
     said = _WORD.findall(text[:256].lower().replace("read_only", "readonly"))
     return " ".join(list(dict.fromkeys([word for word in said if word in TASK_WORDS]))[:_WORDS])
@@ -104,8 +112,8 @@ def _understood(text: str) -> str:
 def read_result(text: str) -> AnomalyResult:
     """Return what an answer says. Around its one JSON object there may be a fence, or words.
 
-    Where score and class disagree, the worse of them holds. Raises ValueError for an answer that is not of the form
-    that was asked for; the message names the fault and quotes nothing.
+    Where score and class disagree, the worse of them holds, as in every AnomalyResult. Raises ValueError for an answer
+    that is not of the form that was asked for; the message names the fault and quotes nothing.
 
     >>> read_result('It is fine: {"score": 0.05, "class": "critical", "reasons": []}')
     AnomalyResult(score=0.75, cls=<AnomalyClass.CRITICAL: 'critical'>, reasons=('score_and_class_disagree',))
@@ -126,11 +134,7 @@ def _result(answer: dict[str, object]) -> AnomalyResult:
         raise ValueError("the score of the answer is outside [0, 1]")
     if not isinstance(named, str) or named.strip().lower() not in set(AnomalyClass):
         raise ValueError("the class of the answer is none of normal, suspicious, critical")
-    cls, reasons = AnomalyClass(named.strip().lower()), _reasons(answer.get("reasons", []))
-    worse = max(cls, class_of(score), key=_BOUNDS.__getitem__)
-    if worse is cls and class_of(score) is cls:
-        return AnomalyResult(float(score), cls, reasons)
-    return AnomalyResult(max(float(score), _BOUNDS[worse]), worse, (*reasons, "score_and_class_disagree"))
+    return AnomalyResult(float(score), AnomalyClass(named.strip().lower()), _reasons(answer.get("reasons", [])))
 
 
 def _reasons(given: object) -> tuple[str, ...]:

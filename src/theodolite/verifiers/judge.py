@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import msgspec
-from msgspec import Raw, Struct
+from msgspec import Struct
 
 from theodolite.core.anomaly import AnomalyResult
-from theodolite.core.inquiry import Dialogue, Query, Reply, Role
+from theodolite.core.inquiry import Dialogue, Reply
 from theodolite.core.reading import Cause, Fact, Failure, Reading
 from theodolite.core.verifier import Case
-from theodolite.verifiers.anomaly import FORM, SYSTEM, prompt_of, read_result
+from theodolite.verifiers.anomaly import query_of, read_result
 
 __all__ = ("JudgeVerifier",)
-
-_FORM = Raw(msgspec.json.encode(FORM))
 
 
 class JudgeVerifier:
@@ -35,8 +32,7 @@ class JudgeVerifier:
         """Ask once. Raises TypeError for another subject than a Case."""
         if not isinstance(subject, Case):
             raise TypeError(f"{self.name} is asked about a Case, not a {type(subject).__name__}")
-        prompt = prompt_of(subject.intents, self._task, self._policy)
-        (answer,) = yield (Query(role=Role.JUDGE, system=SYSTEM, prompt=prompt, schema=_FORM),)
+        (answer,) = yield (query_of(subject.intents, self._task, self._policy),)
         if isinstance(answer, Failure):
             return (self._failure(answer.cause, answer.detail),)
         if not answer.draws:

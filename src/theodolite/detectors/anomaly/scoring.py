@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.resources import files
+from itertools import islice
+from operator import is_
 from typing import Literal
 
 import msgspec
@@ -63,8 +65,9 @@ class Coefficients(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 @cache
 def shipped() -> Coefficients:
-    """Return the model that comes with the package."""
-    return Coefficients.load(files("theodolite.detectors.anomaly").joinpath("model.json").read_bytes(), "model.json")
+    """Return the coefficients that come with the package. Reads its file once."""
+    document = files("theodolite.detectors.anomaly").joinpath("model.json").read_bytes()
+    return msgspec.json.decode(document, type=Coefficients)
 
 
 class Contribution(Struct, frozen=True, gc=False):
@@ -111,18 +114,15 @@ class Scoring:
     def score_batch(
         self, windows: Iterable[Sequence[NormalizedIntent]], hint: str = "", policy: str = ""
     ) -> list[AnomalyResult]:
-        """Return what each of many windows is worth; intents that they share are read once."""
-        # With the intent, so that no other one comes to stand at its place in memory meanwhile.
-        read: dict[int, tuple[NormalizedIntent, int]] = {}
+        """Return what each of many windows is worth; where they slide along one stream, an intent is read once."""
+        before: tuple[NormalizedIntent, ...] = ()
+        signs: list[int] = []
         found: list[AnomalyResult] = []
         asked = any(task_of(hint, policy))
         for window in windows:
-            signs: list[int] = []
-            for intent in window:
-                known = read.get(id(intent))
-                if known is None:
-                    known = read[id(intent)] = intent, sign_of(intent)
-                signs.append(known[1])
+            slid = bool(before) and len(window) == len(before) and all(map(is_, window, islice(before, 1, None)))
+            signs = [*signs[1:], sign_of(window[-1])] if slid else list(map(sign_of, window))
+            before = tuple(window)  # the list may be the caller's to change
             unexpected = asked and self.unexpected(window[-self.size :], hint, policy)
             found.append(self.result(signs, unexpected=unexpected))
         return found
@@ -150,7 +150,7 @@ class Scoring:
         score = 1.0 if broken else probability(self.log_odds(traits))
         cls = class_of(score, suspicious=self._suspicious, critical=self._critical)
         reasons = [part.trait for part in self.contributions(traits) if part.weight >= _WORTH_A_WORD]
-        return AnomalyResult(score, cls, (*broken, *reasons)[:_REASONS])
+        return AnomalyResult(score, cls, (*broken, *reasons)[:_REASONS], self._suspicious, self._critical)
 
     def log_odds(self, traits: int) -> float:
         """Return the sum of the weights of some traits and the bias."""

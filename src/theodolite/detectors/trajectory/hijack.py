@@ -7,7 +7,7 @@ coefficients that are shipped as JSON with what they were fitted on. No wording 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from functools import cache
 from importlib.resources import files
 
 import msgspec
@@ -42,12 +42,11 @@ class Fitted(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     dataset: Dataset
 
 
-@lru_cache(maxsize=1)
+@cache
 def shipped() -> Fitted:
     """Return the coefficients that come with the package. Reads its file once."""
-    return msgspec.json.decode(
-        files("theodolite.detectors.trajectory").joinpath("hijack.json").read_bytes(), type=Fitted
-    )
+    document = files("theodolite.detectors.trajectory").joinpath("hijack.json").read_bytes()
+    return msgspec.json.decode(document, type=Fitted)
 
 
 class HijackState(Struct, kw_only=True):
@@ -77,6 +76,7 @@ class HijackDetector:
 
     def __init__(self, fitted: Fitted | None = None) -> None:
         self._fitted = fitted or shipped()
+        self._weights = tuple(self._fitted.model.weights.items())
         self.bands: Mapping[str, Band] = {
             "hijack.call": Band(
                 alert=self._fitted.alert,
@@ -115,15 +115,16 @@ class HijackDetector:
         return Failure(detector=self.name, version=self.version, cause=Cause.NO_EVIDENCE, detail=detail)
 
     def _reading(self, call: Call, margin: Margin, features: Mapping[str, float], window: Window) -> Reading:
-        model = self._fitted.model
-        terms = model.terms(features)
-        score = probability(model.bias + sum(terms.values()))
+        # Most numbers are 0 and add nothing.
+        terms = {name: weight * features[name] for name, weight in self._weights if features.get(name)}
+        score = probability(self._fitted.model.bias + sum(terms.values()))
+        evidence = tuple(_evidence(call, margin, window)) if score >= self._fitted.alert else ()
         return Reading(
             detector=self.name,
             version=self.version,
             code="hijack.call",
             score=score,
-            evidence=tuple(_evidence(call, margin, window)) if score >= self._fitted.alert else (),
+            evidence=evidence,
             # What raised the score comes first, in log-odds.
             facts=tuple([Fact(name, term) for name, term in sorted(terms.items(), key=_falling) if term]),
         )

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from functools import lru_cache
+from itertools import islice
 
 import msgspec
 
@@ -26,6 +27,7 @@ from theodolite.features.intents.tables import table
 __all__ = ("read_arguments",)
 
 _MOST = 256
+_ATOMS = (int, float, type(None))  # no values to look into
 _OBJECT = 16_384  # of a text that is decoded: our choice, as for commands
 _LONGEST = 2_048  # of a value that may be an address; RFC 9110 asks for 8,000 of a URI, of which the rest is its query
 
@@ -39,6 +41,10 @@ class _Key(StrEnum):
     CONTENT = "content"
     OTHER = "other"
 
+
+# To look a member up in its enum takes Python 3.11 four times as long as a name of the module: what each call asks for.
+_COMMAND, _CODE, _URL, _PATH, _RECIPIENT, _CONTENT, _OTHER = _Key
+_SHELL, _ASKS = Form.SHELL, Permission.NETWORK
 
 # The last word of a key decides, then any other: `file_path` and `path_of_file` are both paths.
 _KEYS: Mapping[str, _Key] = {
@@ -69,14 +75,12 @@ _ADDRESS = re.compile(r"\s*(\d{1,3}(?:\.\d{1,3}){3})(?:[:/]|\s*\Z)")
 def read_arguments(given: Mapping[str, object], known: Named, places: Places) -> None:
     """Note what the arguments of a call reach. Linear in the size of what is read."""
     writes = known.operation is Operation.FILE_WRITE
-    if known.form is Form.SHELL:
+    if known.form is _SHELL:
         given = _one_command(given)
-    elif known.permission is Permission.NETWORK and _has_body(given):
+    elif known.permission is _ASKS and _has_body(given):
         places.carried()
-    for count, (name, value) in enumerate(_values(given)):
-        if count >= _MOST:
-            break
-        _read(_role(name, known.form), value, known, places, writes=writes)
+    for name, value in islice(_values(given), _MOST):
+        _read(_role(name[:64], known.form), value, known, places, writes=writes)
 
 
 def _one_command(given: Mapping[str, object]) -> Mapping[str, object]:
@@ -84,7 +88,7 @@ def _one_command(given: Mapping[str, object]) -> Mapping[str, object]:
     for key in _WORD_LISTS & given.keys():
         listed = given[key]
         if is_sequence(listed) and all(isinstance(word, str) for word in listed[:_MOST]):
-            name = next((name for name in given if _key(name[:64]) is _Key.COMMAND), "command")
+            name = next((name for name in given if _key(name[:64]) is _COMMAND), "command")
             program = given.get(name, ())
             return {**given, key: "", name: [*(program if is_sequence(program) else [program]), *listed[:_MOST]]}
     return given
@@ -93,21 +97,27 @@ def _one_command(given: Mapping[str, object]) -> Mapping[str, object]:
 def _has_body(given: Mapping[str, object]) -> bool:
     """Whether a tool that asks the network is given something to take along, besides an address."""
     for name, value in given.items():
-        spoken = words(name[:64])
-        if value and spoken and (spoken[-1] in _BODIES or (spoken[-1] == "method" and value not in _BARE_METHODS)):
+        last = _last_word(name[:64])
+        if value and (last in _BODIES or (last == "method" and value not in _BARE_METHODS)):
             return True
     return False
 
 
+@lru_cache(maxsize=4096)
+def _last_word(name: str) -> str:
+    return "".join(words(name)[-1:])
+
+
+@lru_cache(maxsize=4096)
 def _role(name: str, form: Form) -> _Key:
-    key = _key(name[:64])
-    if key is _Key.COMMAND and form is Form.EDITOR:
-        return _Key.OTHER
-    if form is Form.CODE and key in {_Key.OTHER, _Key.CONTENT, _Key.COMMAND}:
-        return _Key.CODE
-    if form is Form.SHELL and (key is _Key.CODE or name.lower() in _TYPED):
-        return _Key.COMMAND
-    return _Key.OTHER if form is Form.SHELL and key is _Key.CONTENT else key
+    key = _key(name)
+    if key is _COMMAND and form is Form.EDITOR:
+        return _OTHER
+    if form is Form.CODE and key in {_OTHER, _CONTENT, _COMMAND}:
+        return _CODE
+    if form is _SHELL and (key is _CODE or name.lower() in _TYPED):
+        return _COMMAND
+    return _OTHER if form is _SHELL and key is _CONTENT else key
 
 
 @lru_cache(maxsize=4096)
@@ -117,24 +127,24 @@ def _key(name: str) -> _Key:
         for one in word:
             if one in _KEYS:
                 return _KEYS[one]
-    return _Key.OTHER
+    return _OTHER
 
 
 def _read(key: _Key, value: str, known: Named, places: Places, *, writes: bool) -> None:
-    if key is _Key.COMMAND:
+    if key is _COMMAND:
         read_command(value, places)
-    elif key is _Key.CODE and known.form is not Form.OTHER:
+    elif key is _CODE and known.form is not Form.OTHER:
         read_code(value, places)
-    elif key is _Key.RECIPIENT and known.form is Form.SEND and known.operation is Operation.NETWORK_REQUEST:
+    elif key is _RECIPIENT and known.form is Form.SEND and known.operation is Operation.NETWORK_REQUEST:
         _receives(value, places)
-    elif key is _Key.URL and len(value) <= 8 * _LONGEST:
+    elif key is _URL and len(value) <= 8 * _LONGEST:
         _addressed(value, known, places)
-    elif key is _Key.PATH and "://" not in value[:64]:
+    elif key is _PATH and "://" not in value[:64]:
         _located(value, known, places, writes=writes)
-    elif key is not _Key.CONTENT and len(value) <= _LONGEST:
-        if "://" in value[:32] or _is_metadata(value):
+    elif key is not _CONTENT and len(value) <= _LONGEST:
+        if "://" in value[:32] or ("." in value and _is_metadata(value)):
             _addressed(value, known, places)
-        elif looks_like_path(value):
+        elif ("/" in value or "\\" in value) and looks_like_path(value):
             _located(value, known, places, writes=writes)
 
 
@@ -152,8 +162,8 @@ def _is_metadata(value: str) -> bool:
 
 
 def _decoded(name: str, value: str) -> Mapping[str, object] | None:
-    """Return the object that a text writes out in JSON, where it stands under a name that says nothing else of it."""
-    if value[:1] != "{" or len(value) > _OBJECT or _key(name[:64]) is not _Key.OTHER:
+    """Return the object that a text with a brace first is in JSON, where it stands under a name that says nothing."""
+    if len(value) > _OBJECT or _key(name[:64]) is not _OTHER:
         return None
     try:
         return msgspec.json.decode(value, type=dict[str, object])
@@ -186,22 +196,24 @@ def _receives(value: str, places: Places) -> None:
 
 def _values(given: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     """Yield every text in the arguments with the name that it stands under."""
-    waiting: list[tuple[str, object]] = [("", given)]
+    waiting: list[tuple[str, object]] = list(given.items())[_MOST - 1 :: -1]
     decoded = False
     while waiting:
         name, value = waiting.pop()
         if isinstance(value, str):
-            held = None if decoded else _decoded(name, value)
+            held = None if decoded or value[:1] != "{" else _decoded(name, value)
             if held is None:
                 yield name, value
             else:
                 decoded = True
                 waiting.append((name, held))
-        elif is_mapping(value):
-            waiting += [(str(key), item) for key, item in reversed(list(value.items())[:_MOST])]
+        elif isinstance(value, _ATOMS):
+            continue
         elif is_sequence(value):
             items = list(value[:_MOST])
-            if name and all(isinstance(item, str) for item in items) and _key(name[:64]) is _Key.COMMAND:
+            if name and _key(name[:64]) is _COMMAND and all(isinstance(item, str) for item in items):
                 yield name, " ".join(str(item) if " " not in str(item) else f"'{item}'" for item in items)
             else:
                 waiting += [(name, item) for item in reversed(items)]
+        elif is_mapping(value):
+            waiting += [(str(key), item) for key, item in reversed(list(value.items())[:_MOST])]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 
 __all__ = ("named_domains", "registrable")
@@ -25,6 +25,8 @@ def _rules() -> frozenset[str]:
     return frozenset([line for line in text.splitlines() if not line.startswith("//")])
 
 
+# Sessions name the same few hosts again and again.
+@lru_cache(maxsize=4096)
 def registrable(host: str) -> str:
     """Return the part of a host name, in lower case and Punycode, that somebody can register; a suffix itself whole.
 

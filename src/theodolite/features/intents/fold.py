@@ -40,6 +40,10 @@ _NAME = 64
 _HEARD = 8_192
 
 _NOBODY = ToolRule()
+# To look a member up in its enum takes Python 3.11 four times as long as a name of the module: what each call asks for.
+_SHELL, _CODE, _EDITOR, _SEND = Form.SHELL, Form.CODE, Form.EDITOR, Form.SEND
+_WRITES, _READS, _ASKS = Operation.FILE_WRITE, Permission.READ, Permission.NETWORK
+_SECRET, _UNREACHED, _WORKDIR = TargetKind.SECRET, TargetKind.UNKNOWN, TargetKind.WORKDIR
 
 
 class IntentFold(Struct, kw_only=True):
@@ -94,7 +98,7 @@ class IntentFold(Struct, kw_only=True):
         known, rule = named(call.tool), _rule(operator, call.tool)
         places = Places(self.own, self.fetched, self.made)
         reach = places.reach
-        if known.form is Form.EDITOR and given.get("command") == "view":
+        if known.form is _EDITOR and given.get("command") == "view":
             known = known._replace(operation=Operation.FILE_READ)
         reach.does(known.operation)
         if given:
@@ -106,20 +110,16 @@ class IntentFold(Struct, kw_only=True):
 
     def _intent(self, call: ToolCallProposed, known: Named, rule: ToolRule, reach: Reach) -> NormalizedIntent:
         permission, effect = known.permission, rule.effect or self.declared.get(call.tool)
-        if effect is Effect.WRITE and permission is Permission.READ:
+        if permission is _READS and effect is Effect.WRITE:
             permission = Permission.WRITE
-        if known.form is Form.SHELL and reach.operation is Operation.NETWORK_REQUEST:
+        if known.form is _SHELL and reach.operation is Operation.NETWORK_REQUEST:
             permission = Permission.NETWORK
-        if rule.target is not None:
-            reach.touches(rule.target)
-        if rule.destination is not None or rule.flow is not None:
-            reach.sends(rule.destination or DestinationKind.NONE, rule.flow or DataFlow.NONE)
-        if rule.secret:
-            reach.secret = True
+        if rule is not _NOBODY:
+            _said(reach, rule)
         operation, target = rule.operation or reach.operation, reach.target
-        secret = reach.secret or (rule.target is TargetKind.SECRET and operation is not Operation.FILE_WRITE)
-        if target is TargetKind.SECRET and not secret and operation is not Operation.FILE_WRITE:
-            target = TargetKind.WORKDIR  # a secret was only written, and something else was done besides
+        secret = reach.secret or (rule.target is _SECRET and operation is not _WRITES)
+        if target is _SECRET and not secret and operation is not _WRITES:
+            target = _WORKDIR  # a secret was only written, and something else was done besides
         return NormalizedIntent(
             tool=call.tool,
             operation=operation,
@@ -139,9 +139,8 @@ class IntentFold(Struct, kw_only=True):
     def _remember(self, intent: NormalizedIntent, rule: ToolRule, places: Places) -> None:
         if intent.reads_secret_like_data:
             self.after_secret_access = True
-        outside = rule.provenance is Provenance.EXTERNAL_WEB or places.reach.from_outside
-        if outside and rule.outside is not False:
-            self.after_external_read = True
+        if not self.after_external_read and rule.outside is not False:
+            self.after_external_read = rule.provenance is Provenance.EXTERNAL_WEB or places.reach.from_outside
         for name in places.reach.downloads:
             _remember(self.fetched, name[:_NAME], _NAMES)
         for name in places.written:
@@ -150,22 +149,32 @@ class IntentFold(Struct, kw_only=True):
 
 def _complete(reach: Reach, known: Named) -> None:
     """Add what the name alone says, where the arguments do not."""
-    if known.form is Form.CODE:
+    if known.form is _CODE:
         reach.executes = True
         reach.flows(DataFlow.LOCAL_TO_LOCAL)
     if known.secret:
         reach.secret = True
-        reach.touches(TargetKind.SECRET)
-    if known.permission is Permission.NETWORK and reach.target in {TargetKind.UNKNOWN, TargetKind.WORKDIR}:
+        reach.touches(_SECRET)
+    if known.permission is _ASKS and (reach.target is _UNREACHED or reach.target is _WORKDIR):
         reach.touches(TargetKind.EXTERNAL_URL)
         reach.sends(DestinationKind.UNKNOWN)
         reach.strange = True
-    if known.operation is Operation.NETWORK_REQUEST and known.form is Form.SEND:
+    if known.form is _SEND and known.operation is Operation.NETWORK_REQUEST:
         reach.sends(DestinationKind.NONE, DataFlow.LOCAL_TO_EXTERNAL)
-    if known.operation is Operation.FILE_WRITE:
+    if known.operation is _WRITES:
         reach.flows(DataFlow.LOCAL_TO_LOCAL)
-    if reach.target is TargetKind.UNKNOWN and known.local:
-        reach.touches(TargetKind.WORKDIR)
+    if reach.target is _UNREACHED and known.local:
+        reach.touches(_WORKDIR)
+
+
+def _said(reach: Reach, rule: ToolRule) -> None:
+    """Add what the operator says of the tool."""
+    if rule.target is not None:
+        reach.touches(rule.target)
+    if rule.destination is not None or rule.flow is not None:
+        reach.sends(rule.destination or DestinationKind.NONE, rule.flow or DataFlow.NONE)
+    if rule.secret:
+        reach.secret = True
 
 
 def _annotated(tool: Tool) -> Effect | None:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from theodolite.core.intent import Effect, Operation, Permission
 from theodolite.features.intents.tables import table
 
-__all__ = ("Form", "Named", "named", "shown_name", "words")
+__all__ = ("Form", "Named", "common", "forms", "named", "shown_name", "words")
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 # Longer names are cut before they are looked at: no published tool name that we have read has more than 64 characters
@@ -237,6 +237,38 @@ _SPOKEN = (
     | frozenset([word for host in _HOSTS for word in host.split("_")])
 )
 _SHOWN_WORDS = 6
+
+
+def common(word: str) -> bool:
+    """Whether a word, in lower case, names things and deeds of tools in general: it says of none which one is meant.
+
+    >>> common("messages"), common("garden")
+    (True, False)
+    """
+    return word in _SPOKEN or (word.endswith("s") and word[:-1] in _SPOKEN)
+
+
+_ACTS = _WRITE | _SEND
+_PAST = {"send": "sent", "pay": "paid", "buy": "bought", "cancel": "cancellation", "publish": "publication"}
+
+
+@lru_cache(maxsize=4096)
+def forms(word: str) -> tuple[str, ...]:
+    """Return a word of a tool's name as it may be said, if it is a deed that changes something: itself comes first.
+
+    By rule, so that some are no English; these stand in no text.
+
+    >>> "reservation" in forms("reserve"), "payment" in forms("pay"), forms("hotel")
+    (True, True, ('hotel',))
+    """
+    if word not in _ACTS:
+        return (word,)
+    stem = word.removesuffix("e")
+    made = [word, f"{word}s", f"{word}ment", *[stem + end for end in ("ed", "ing", "ation", "ion", "al")]]
+    made += [stem + stem[-1] + end for end in ("ed", "ing")]
+    if word.endswith("y"):
+        made += [word[:-1] + end for end in ("ies", "ied", "ication")]
+    return tuple(dict.fromkeys([*made, _PAST.get(word, word)]))
 
 
 def shown_name(tool: str) -> str:

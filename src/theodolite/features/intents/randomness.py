@@ -8,6 +8,7 @@ from urllib.parse import unquote
 __all__ = ("looks_random",)
 
 _PIECES = re.compile(r"[/.@,;:?&\s]+")
+_MIXED = re.compile(r"[0-9+=%]")  # a text without any of these has runs of letters alone
 _RUNS = re.compile(r"[A-Za-z0-9+=]+")
 # Our choice: 16 characters of hexadecimal are 64 bits, the least that documentation on tokens asks for (OWASP Session
 # Management Cheat Sheet). Dates, versions and numbers of questions are shorter, and words have no digits.
@@ -22,7 +23,7 @@ def looks_random(text: str) -> bool:
     >>> looks_random("/questions/12345678/how-to-sort-in-2024"), looks_random("/c/QUtJQUlPU0ZPRE5ON0VYQU1QTEU")
     (False, True)
     """
-    if len(text) < _LEAST:
+    if len(text) < _LEAST or not _MIXED.search(text):
         return False
     return any(_is_random(piece) for piece in _PIECES.split(unquote(text)) if len(piece) >= _LEAST)
 

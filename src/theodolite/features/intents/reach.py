@@ -69,6 +69,13 @@ _OPERATIONS: Mapping[Operation, int] = {
 }
 
 
+# To look a member up in its enum takes Python 3.11 four times as long as a name of the module: what each call asks for.
+_OTHER, _UNREACHED = Operation.OTHER, TargetKind.UNKNOWN
+_NOWHERE, _NO_FLOW, _LEAVES = DestinationKind.NONE, DataFlow.NONE, DataFlow.LOCAL_TO_EXTERNAL
+_URL, _WORKDIR = TargetKind.EXTERNAL_URL, TargetKind.WORKDIR
+_BY_USER, _FROM_WEB = Provenance.USER, Provenance.EXTERNAL_WEB
+
+
 class Reach:
     """What a call does and touches, so far. Made anew for each call."""
 
@@ -86,10 +93,10 @@ class Reach:
     )
 
     def __init__(self) -> None:
-        self.operation = Operation.OTHER
-        self.target = TargetKind.UNKNOWN
-        self.destination = DestinationKind.NONE
-        self.flow = DataFlow.NONE
+        self.operation = _OTHER
+        self.target = _UNREACHED
+        self.destination = _NOWHERE
+        self.flow = _NO_FLOW
         self.secret = False
         self.outside = False
         self.executes = False
@@ -107,7 +114,7 @@ class Reach:
         if _TARGETS[target] > _TARGETS[self.target]:
             self.target = target
 
-    def sends(self, destination: DestinationKind, flow: DataFlow = DataFlow.NONE) -> None:
+    def sends(self, destination: DestinationKind, flow: DataFlow = _NO_FLOW) -> None:
         """Note where to, and which way data goes."""
         if _DESTINATIONS[destination] > _DESTINATIONS[self.destination]:
             self.destination = destination
@@ -121,15 +128,16 @@ class Reach:
     @property
     def from_outside(self) -> bool:
         """Whether it brings in text that others may have written."""
-        return self.strange or (self.target is TargetKind.EXTERNAL_URL and not self.official)
+        return self.strange or (self.target is _URL and not self.official)
 
     def provenance(self, *, after_external: bool) -> Provenance:
         """Return whose content the call works on, as far as it shows. What it sends away is not the receiver's."""
-        if self.from_outside and self.flow is not DataFlow.LOCAL_TO_EXTERNAL:
-            return Provenance.EXTERNAL_WEB
-        if self.official and not self.from_outside:
+        outside = self.from_outside
+        if outside and self.flow is not _LEAVES:
+            return _FROM_WEB
+        if self.official and not outside:
             return Provenance.OFFICIAL_DOCS
-        if self.target is TargetKind.WORKDIR:
+        if self.target is _WORKDIR:
             return Provenance.REPO
         # Until something from outside was read, nobody but the user can have asked for it.
-        return Provenance.UNKNOWN if after_external else Provenance.USER
+        return Provenance.UNKNOWN if after_external else _BY_USER

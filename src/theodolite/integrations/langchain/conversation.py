@@ -51,7 +51,8 @@ class Conversation:
 
     Makes events and observes none. A message is known again by what it says, not by its id: hosts without a
     checkpointer send the whole conversation with each run, under new ids. `wrote` is who writes the messages that begin
-    a run. `lost` says that a message could not be told. Whoever uses it holds `lock`.
+    a run. `lost` says that a message could not be told, `found` are decisions that nobody was told of yet. Whoever uses
+    it holds `lock`.
 
     State: a hash for each message of the thread, and the names of the newest calls; no object of the host.
     """
@@ -59,6 +60,7 @@ class Conversation:
     def __init__(self, wrote: Source = Source.USER) -> None:
         self.lock = Lock()
         self.lost = False
+        self.found: list[Decision] = []
         self._wrote = wrote
         self._begins = True
         self._spoken = False

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import uuid
 import warnings
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
+from contextlib import contextmanager
 from functools import partial
 from threading import Lock
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypeVar
@@ -26,6 +28,7 @@ from theodolite.core.integration import Claims
 from theodolite.core.policy import Decision
 from theodolite.core.reading import Cause, Failure, Signal
 from theodolite.integrations.langchain.conversation import Conversation, proposed
+from theodolite.integrations.langchain.notice import logged, loud
 from theodolite.integrations.langchain.whereabouts import RUN, messages_in, thread, whereabouts
 from theodolite.runtime.answers import attempted
 from theodolite.runtime.monitor import Monitor
@@ -75,6 +78,11 @@ class Middleware(AgentMiddleware[AgentState[ResponseT], ContextT, ResponseT]):
       Calls are judged in that order, before the first of them runs, and once more if something altered them since.
     - A refused call is answered by a ToolMessage with the status "error" that names the codes. With
       `on_refusal="raise"` CallBlocked leaves the run instead.
+    - Whoever is in charge hears of a finding through `on_decision`, whether calls are refused or not: it is called with
+      each decision that refuses a call, or in which an alarm is a finding or asks for an action, once, in the thread
+      that judged it and before the call runs. Where none is given, each is a WARNING of the log
+      `theodolite.integrations.langchain`, with codes and scores and no content. What it raises is a failure of the
+      session, and the finding goes to the log. What models answer later, outside of a run, is not told here.
     - A tool that raises is told as a failed result without text, and raises.
     - What fails in here is told with the session's next decision, or is a RuntimeWarning where there is no session, and
       the agent goes on; with the policy's `fail_closed` no call runs in a thread of which something could not be told.
@@ -87,7 +95,7 @@ class Middleware(AgentMiddleware[AgentState[ResponseT], ContextT, ResponseT]):
     that host, for `plant`. Cost: that of `observe`, and a hash for each message of the thread at each call. In an event
     loop all of that is done in a thread, since a refusal waits for the disk. State: see Conversation.
 
-    Raises ConfigError for what is no Monitor, or another `on_refusal`.
+    Raises ConfigError for what is no Monitor, another `on_refusal`, or an `on_decision` that cannot be called here.
     """
 
     def __init__(
@@ -96,6 +104,7 @@ class Middleware(AgentMiddleware[AgentState[ResponseT], ContextT, ResponseT]):
         *,
         agent: str = "",
         on_refusal: Literal["message", "raise"] = "message",
+        on_decision: Callable[[Decision], None] | None = None,
         carriers: Mapping[Channel, Callable[[str], None]] | None = None,
     ) -> None:
         super().__init__()
@@ -106,6 +115,7 @@ class Middleware(AgentMiddleware[AgentState[ResponseT], ContextT, ResponseT]):
         self._monitor = _checked(monitor)
         self._agent = agent
         self._raises = on_refusal == "raise"
+        self._hears = None if on_decision is None else _heard(on_decision)
         self._carriers = dict(carriers or {})
         self._lock = Lock()
         self._conversations: WeakKeyDictionary[Session, Conversation] = WeakKeyDictionary()
@@ -205,8 +215,7 @@ class Middleware(AgentMiddleware[AgentState[ResponseT], ContextT, ResponseT]):
 
     def _before_model(self, request: ModelRequest[ContextT]) -> None:
         place = self._place(request.state)
-        conversation = place.conversation
-        with conversation.lock:
+        with self._holding(place) as conversation:
             self._tell(place, lambda: conversation.asks(request))
             self._catch_up(place, request.state)
             self._tell(place, conversation.end_turn)
@@ -214,9 +223,9 @@ class Middleware(AgentMiddleware[AgentState[ResponseT], ContextT, ResponseT]):
 
     def _end(self, state: object) -> None:
         place = self._place(state)
-        with place.conversation.lock:
+        with self._holding(place) as conversation:
             self._catch_up(place, state)
-            self._tell(place, place.conversation.end_turn)
+            self._tell(place, conversation.end_turn)
             if not place.lasting:
                 self._tell(place, lambda: [SessionEnded(channel=Channel.CONTROL, source=Source.SYSTEM)])
         if not (place.lasting or place.session.waiting):
@@ -224,8 +233,8 @@ class Middleware(AgentMiddleware[AgentState[ResponseT], ContextT, ResponseT]):
 
     def _raised(self, request: ToolCallRequest) -> None:
         place = self._place(request.state)
-        with place.conversation.lock:
-            self._tell(place, lambda: [place.conversation.failed(proposed(request.tool_call))])
+        with self._holding(place) as conversation:
+            self._tell(place, lambda: [conversation.failed(proposed(request.tool_call))])
 
     def _refusal(self, request: ToolCallRequest) -> ToolMessage | None:
         """Return the host's answer to a call that may not run. Raises CallBlocked instead, if it was told to."""
@@ -243,16 +252,39 @@ class Middleware(AgentMiddleware[AgentState[ResponseT], ContextT, ResponseT]):
 
     def _judged(self, request: ToolCallRequest) -> Decision:
         place = self._place(request.state)
-        conversation = place.conversation
-        with conversation.lock:
+        with self._holding(place) as conversation:
             self._catch_up(place, request.state)
             decision = self._noting(place, lambda: self._decision(place, proposed(request.tool_call)))
             decision = decision or Decision(session=place.session.id, seq=-1, about=-1)
             if not (conversation.lost and self._monitor.fleet.policy.fail_closed):
                 return decision
-        detail = "part of this thread could not be told"
-        lost = Signal(said=Failure(detector=_NAME, version=_VERSION, cause=Cause.ERROR, detail=detail))
-        return replace(decision, allowed=False, signals=(*decision.signals, lost))
+            detail = "part of this thread could not be told"
+            lost = Signal(said=Failure(detector=_NAME, version=_VERSION, cause=Cause.ERROR, detail=detail))
+            refused = replace(decision, allowed=False, signals=(*decision.signals, lost))
+            conversation.found.append(refused)
+            return refused
+
+    @contextmanager
+    def _holding(self, place: _Place) -> Generator[Conversation, None, None]:
+        """Hold a conversation; when it is let go, tell of what was found. So may who hears use the agent himself."""
+        with place.conversation.lock:
+            yield place.conversation
+            found, place.conversation.found = place.conversation.found, []
+        for decision in found:
+            self._announce(place.session, decision)
+
+    def _announce(self, session: Session, decision: Decision) -> None:
+        """Let the host hear of a decision: a fault of who hears may neither break the agent nor let a call through."""
+        why = ""
+        if self._hears is not None:
+            fault = attempted(partial(self._hears, decision), _NAME, _VERSION)
+            if not isinstance(fault, Failure):
+                return
+            why = fault.detail
+            session.note(replace(fault, detail=f"on_decision: {why}"))
+        fault = attempted(partial(logged, decision, why), _NAME, _VERSION)
+        if isinstance(fault, Failure):
+            session.note(replace(fault, detail=f"the log: {fault.detail}"))
 
     def _why(self, decision: Decision) -> str:
         """Return the codes that refuse, or else those that failed, or else what stands in the way."""
@@ -282,6 +314,8 @@ class Middleware(AgentMiddleware[AgentState[ResponseT], ContextT, ResponseT]):
     def _observe(self, place: _Place, event: AnyHostEvent) -> Decision:
         decision = place.session.observe(event)
         place.conversation.decide(event, decision)
+        if loud(decision, self._monitor.fleet.policy):
+            place.conversation.found.append(decision)
         return decision
 
     def _noting(self, place: _Place, act: Callable[[], _T]) -> _T | None:
@@ -316,3 +350,11 @@ def _checked(monitor: object) -> Monitor:
     if isinstance(monitor, Monitor):
         return monitor
     raise ConfigError(f"the middleware takes a Monitor, not {type(monitor).__name__}: theodolite.load() makes one")
+
+
+def _heard(hears: object) -> Callable[[Decision], object]:
+    if inspect.iscoroutinefunction(hears):
+        raise ConfigError("on_decision is a function that takes a decision, not a coroutine function: nobody awaits it")
+    if callable(hears):
+        return hears
+    raise ConfigError(f"on_decision is a function that takes a decision, not {hears!r}")

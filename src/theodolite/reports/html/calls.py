@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import itemgetter
 
 from theodolite.core.intent import Origin
 from theodolite.reports.calls import asked, came_from, listed, paths_of, why
@@ -16,8 +17,9 @@ from theodolite.reports.markup import Content, Markup, element
 
 __all__ = ("accounts", "every_call", "goals")
 
-# Bytes that the list of all calls may take: no session takes all the room of the others (our choice).
-ROOM_FOR_CALLS = 200_000
+# Bytes that the list of all calls may take (our choice): a row of a recorded call has some 400, so that 90 fit, and the
+# findings of a large session keep most of its page. Findings tell their own calls, whether they stand here or not.
+ROOM_FOR_CALLS = 36_000
 
 
 def goals(place: Place) -> Content:
@@ -42,15 +44,20 @@ def accounts(place: Place, finding: FindingReport, number: int) -> Content:
 
 
 def every_call(place: Place) -> Content:
-    """Return all calls, the first hundred of them at most, each with its arguments, its score and why."""
+    """Return the calls in order, each with its arguments, its score and why.
+
+    Of more than a hundred, or than there is room for, those with the highest scores.
+    """
     calls = place.session.calls
     if not any(call.arguments or call.score is not None for call in calls):
         return None
     names = ("event", "call", "score", "arguments", "why")
-    rows = within((_row(place, call) for call in calls[:ROWS]), ROOM_FOR_CALLS)
+    first = sorted(calls, key=lambda call: -1.0 if call.score is None else call.score, reverse=True)[:ROWS]
+    kept = within((_row(place, call) for call in first), ROOM_FOR_CALLS)
+    rows = [row for _, row in sorted(zip([call.seq for call in first], kept, strict=False), key=itemgetter(0))]
     whole = table("Each call, where its arguments came from, and what made its score, in log-odds", names, rows)
     summary = element("summary", counted(len(calls), "call"))
-    rest = more(len(calls) - len(rows), "calls")
+    rest = more(len(calls) - len(rows), "calls with no higher score")
     return section(f"{place.name}-calls", "Every call", element("details", summary, whole, rest), level=4)
 
 

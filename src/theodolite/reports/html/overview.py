@@ -13,6 +13,7 @@ from theodolite.reports.layout import counted
 from theodolite.reports.limits import NAME, PARTS, QUOTE
 from theodolite.reports.markup import Markup, element
 from theodolite.reports.totals import Totals
+from theodolite.reports.trusted import trusting, unmet
 from theodolite.reports.words import OUTCOMES, verdict
 
 __all__ = ("contents", "coverage", "masthead", "totals", "unjudged")
@@ -110,6 +111,8 @@ def totals(summary: Summary, counts: Totals) -> Markup:
             if told
         ],
         _watches(counts),
+        [element("p", line) for line in trusting(summary.trusted)],
+        [element("p", line, class_="warn") for line in unmet(summary.unmet)],
         level=2,
     )
 

@@ -13,6 +13,7 @@ from typing import BinaryIO
 
 from theodolite.core.policy import Outcome
 from theodolite.reports.alarms import codes
+from theodolite.reports.calls import highest, nearest
 from theodolite.reports.document import SessionReport, Summary
 from theodolite.reports.escaping import inert
 from theodolite.reports.html.overview import contents, coverage, masthead, totals, unjudged
@@ -130,7 +131,9 @@ def _name(session: SessionReport) -> str:
 
 
 def _line(session: SessionReport) -> Markup:
-    return element("li", _name(session), " ", element("span", facts(session), class_="quiet"))
+    call = highest(session.calls)
+    told = facts(session) if call is None else f"{facts(session)} · highest call: {nearest(call)}"
+    return element("li", _name(session), " ", element("span", told, class_="quiet"))
 
 
 def _entry(session: SessionReport, number: int) -> Markup:

@@ -15,7 +15,7 @@ from theodolite.reports.html.pieces import more, section, within
 from theodolite.reports.layout import counted
 from theodolite.reports.limits import ANSWERS, CALLS, FAILURES, FINDINGS, NAME, QUOTE
 from theodolite.reports.markup import Content, Markup, element
-from theodolite.reports.pages import meaning_of
+from theodolite.reports.pages import explaining, meaning_of
 from theodolite.reports.sentences import how_sure, old
 from theodolite.reports.timeline import counting, timeline
 
@@ -114,7 +114,11 @@ def _facts(place: Place, number: int, finding: FindingReport, said: SignalReport
     if said is not None:
         yield [element("dt", "How sure"), element("dd", f"{how_sure(said)}.", _answered(said))]
     yield [element("dt", "Known as"), element("dd", element("code", inert(finding.fingerprint, NAME)))]
-    yield [element("dt", "More"), element("dd", element("code", f"theodolite explain {inert(finding.code, NAME)}"))]
+    helping = explaining(finding.code, [] if said is None else [item.kind for item in said.evidence])
+    more = [
+        [", " * (n > 0), element("code", f"theodolite explain {inert(code, NAME)}")] for n, code in enumerate(helping)
+    ]
+    yield [element("dt", "More"), element("dd", more)]
 
 
 def _settled(place: Place) -> Content:
