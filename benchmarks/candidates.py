@@ -30,7 +30,8 @@ from theodolite.detectors.anomaly.detector import SCORE, AnomalyDetector
 from theodolite.detectors.anomaly.scoring import shipped
 from theodolite.detectors.fusion import Part
 from theodolite.features.folds import Folds
-from theodolite.features.margin import fetches, tool_words
+from theodolite.features.intents import words
+from theodolite.features.margin import fetches
 from theodolite.features.roles import address
 from theodolite.features.stakes import stakes
 from theodolite.runtime.monitor import Monitor
@@ -69,8 +70,8 @@ def _acts(shown: Shown) -> float:
 
 
 def _asked(shown: Shown) -> float:
-    index, words = shown.folds.index, tool_words(shown.call.intent.tool)
-    return sum(word in index.goal for word in words) / len(words) if index is not None and words else 0.0
+    index, named = shown.folds.index, words(shown.call.intent.tool)
+    return sum(word in index.goal for word in named) / len(named) if index is not None and named else 0.0
 
 
 def _address(shown: Shown) -> float:

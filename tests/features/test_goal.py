@@ -6,7 +6,8 @@ import pytest
 from theodolite.core.intent import Effect, Grounds, NormalizedIntent, Permission
 from theodolite.features.goal import Goal
 from theodolite.features.index import WordIndex
-from theodolite.features.margin import explain, tool_words
+from theodolite.features.intents import words
+from theodolite.features.margin import explain
 from theodolite.features.provenance import origins
 
 FETCH = NormalizedIntent(tool="get_webpage", permission=Permission.NETWORK, effect=Effect.UNKNOWN)
@@ -121,7 +122,7 @@ def referred(goal: str, text: str, tool: str, values: list[str]) -> bool:
     margin = explain(index, tool, values, intent)
     assert margin.seq == 1
     assert margin.lead > 0
-    return aims.grounds(intent, (), index, margin, tool_words(tool)).referred
+    return aims.grounds(intent, (), index, margin, words(tool)).referred
 
 
 MAIL = "- id: 4\n  sender: bea@garden.example\n  subject: The hedge\n  body: Shall we cut it on Friday?"

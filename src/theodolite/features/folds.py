@@ -144,8 +144,7 @@ class Folds(Struct, kw_only=True):
         text = " ".join([event.tool, *[value[:_BEGINNING] for value in texts[:_FEW]]])[:_BEGINNING]
         if self.index is None:
             return Call(seq=event.seq, text=text, intent=intent)
-        named = tool_words(event.tool)
-        spoken = self.index.spoken(texts, _VALUE, named)
+        spoken = self.index.spoken(texts, _VALUE, tool_words(event.tool))
         traced = origins(self.index, values, self._roles(event.tool, operator), spoken)
         margin = explain(self.index, event.tool, texts, intent, spoken)
         return Call(
@@ -154,7 +153,7 @@ class Folds(Struct, kw_only=True):
             intent=intent,
             origins=traced,
             margin=margin,
-            grounds=self.aims.grounds(intent, traced, self.index, margin, named),
+            grounds=self.aims.grounds(intent, traced, self.index, margin, spoken.named),
         )
 
 

@@ -73,13 +73,14 @@ _START: Callable[[Sentence], int] = attrgetter("start")
 
 
 class Spoken(Struct, frozen=True, gc=False):
-    """The words of the values of one call, and in how many sentences they and those of its tool's name stand.
+    """The words of the values and of the tool's name (`named`) of one call, and in how many sentences they stand.
 
     Found once, read by all folds.
     """
 
     words: dict[str, tuple[str, ...]]
     counts: dict[str, int]
+    named: tuple[str, ...] = ()
 
 
 class _Generation(Struct, array_like=True):
@@ -170,13 +171,21 @@ class WordIndex(Struct, kw_only=True):
         """Return how many sentences are held."""
         return sum([len(generation.sentences) for generation in self.generations])
 
-    def spoken(self, values: Iterable[str], most: int, beside: Iterable[str] = ()) -> Spoken:
+    def spoken(self, values: Iterable[str], most: int, name: Sequence[Sequence[str]] = ()) -> Spoken:
         """Return the words of the first 64 values, of each up to `most` characters, and their counts.
 
-        Words that stand `beside` them, in the name of the tool, are counted too.
+        `name` are the words of the tool's name, each with its other forms: of these the one that was said is counted.
         """
         words = {value: words_of(value[:most]) for value in islice(values, _VALUES)}
-        return Spoken(words, self.counts(chain(beside, *words.values())))
+        named = tuple(dict.fromkeys(map(self._said, name)))
+        return Spoken(words, self.counts(chain(named, *words.values())), named)
+
+    def _said(self, forms: Sequence[str]) -> str:
+        """Return the form that the goal holds, or else most sentences do; the first one where none does."""
+        if len(forms) == 1:
+            return forms[0]
+        asked = next(filter(self.goal.__contains__, forms), None)
+        return asked or max(forms, key=self.counts(forms).__getitem__)
 
     def counts(self, words: Iterable[str]) -> dict[str, int]:
         """Return in how many sentences each word stands, in the case of `words_of`."""

@@ -20,10 +20,10 @@ from typing import TypeAlias
 
 from theodolite.core.intent import TOOL_LENGTH, Effect, Margin, NormalizedIntent, Operation, Permission, TargetKind
 from theodolite.features.index import Sentence, Spoken, WordIndex, words_of
-from theodolite.features.intents import words
+from theodolite.features.intents import forms, words
 from theodolite.features.roles import address
 
-__all__ = ("explain", "fetches", "tool_words")
+__all__ = ("at_home", "explain", "fetches", "tool_words")
 
 # Chosen on the train split of the recorded AgentDojo sessions, one suite left out at a time; `benchmarks/margin.py`
 # prints the figures. They stand on a plateau: half as much or half as much again of any costs at most 0.01 of AUC.
@@ -75,7 +75,7 @@ def explain(
     names = _ordered(values, home=intent is not None and at_home(intent)) if values else {}
     if spoken is None:
         spoken = index.spoken(names, _VALUE, tool_words(tool))
-    parts, weights = _parts(tool, names, spoken)
+    parts, weights = _parts(names, spoken)
     fetched = intent is not None and fetches(intent)
     # A fetched text is no echo.
     index.expect_echo(() if fetched else parts)
@@ -111,15 +111,18 @@ def explain(
     )
 
 
-def tool_words(tool: str) -> tuple[str, ...]:
-    """Return the words of a tool's name, each once; of a longer name those of its first 128 characters."""
+def tool_words(tool: str) -> tuple[tuple[str, ...], ...]:
+    """Return the words of a tool's name in all their forms; of a longer name those of its first 128 characters.
+
+    An order to "make a reservation" names the tool `reserve_hotel`.
+    """
     return _tool_words(tool[:TOOL_LENGTH])
 
 
 # The same few tools are called over and over. 4,096 names are more than any host offers.
 @lru_cache(maxsize=4096)
-def _tool_words(tool: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(words(tool)))
+def _tool_words(tool: str) -> tuple[tuple[str, ...], ...]:
+    return tuple(dict.fromkeys(map(forms, words(tool))))
 
 
 def _counts(index: WordIndex, parts: Iterable[Sequence[str]], spoken: Spoken) -> Mapping[str, int]:
@@ -176,10 +179,10 @@ def _ordered(values: Iterable[str], *, home: bool) -> dict[str, bool]:
     return names
 
 
-def _parts(tool: str, names: Mapping[str, bool], spoken: Spoken) -> _Parts:
+def _parts(names: Mapping[str, bool], spoken: Spoken) -> _Parts:
     """Return the parts of a call: its tool, then its values in the order given."""
-    named, room = tool_words(tool), _CALL_WORDS
-    parts, weights = ([named], [_TOOL]) if named else ([], [])
+    room = _CALL_WORDS
+    parts, weights = ([spoken.named], [_TOOL]) if spoken.named else ([], [])
     for value, name in names.items():
         known = spoken.words.get(value)
         read = (words_of(value[:_VALUE]) if known is None else known)[:room]
