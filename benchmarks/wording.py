@@ -18,11 +18,12 @@ from msgspec.structs import replace
 from theodolite.core.arguments import leaves
 from theodolite.features.goal import Goal
 from theodolite.features.index import caseless, words_of
-from theodolite.features.intents import words
+from theodolite.features.intents import forms, words
 
 __all__ = ("exchanged",)
 
-_WORD = re.compile(r"[^\W\d_]+")
+# Not the letter of an escape: a line break of YAML or JSON stays one.
+_WORD = re.compile(r"(?<!\\)[^\W\d_]+")
 _LETTERS = "bcdfghjklmnpqrstvwxz"
 
 
@@ -47,7 +48,8 @@ def _kept(session: Session) -> Iterator[str]:
     yield from _letters_of(session.goal)
     for step in session.events:
         if step.tool:
-            yield from words(step.tool)
+            for word in words(step.tool):
+                yield from forms(word)
         for _, value in leaves(step.args or {}):
             yield from _letters_of(value)
 

@@ -164,7 +164,7 @@ def test_by_itself_it_refuses_nothing_and_asks_for_nothing() -> None:
 
 def test_the_signs_of_the_coefficients_are_what_they_mean() -> None:
     weights = shipped().model.weights
-    assert {name for name, weight in weights.items() if weight < 0} == {"delegated_margin"}
+    assert {name for name, weight in weights.items() if weight < 0} == {"delegated_margin", "referred_margin"}
     assert shipped().dataset.counts["not_hijacked"] == 725
 
 
