@@ -29,7 +29,9 @@ SIGNS: Mapping[str, int] = {
     "carried_link": 1,
     "authority": 1,
 }
-ERRANDS = 10  # of each kind that is fitted on: our choice, with five each still alarms, with twenty more is missed
+ERRANDS = (
+    15  # of each kind that is fitted on: our choice; with ten one in six still alarms, each more costs paraphrases
+)
 MADE_WEIGHT = 0.3  # of each made attack beside the recorded ones: our choice, the six weigh about twice as much
 NEEDS = (Feature.MARGIN, Feature.PROVENANCE)
 

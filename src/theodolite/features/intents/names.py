@@ -209,14 +209,20 @@ _MEDIA = table(
     gmail outlook telegram discord notification webhook
     """
 )
+# What any tool handles, and what a task is about: a goal that speaks of the invoice says more than one that speaks of
+# the message.
 _THINGS = table(
     """
-    account address agent api app balance bill booking branch bucket calendar card cart city code commit contact
-    contacts content customer data database date day event events flight form group history home hotel iban image
-    info input inbox invoice issue item items key label last link log logs map meeting memory money my news note notes
-    number page payment pdf people phone photo price product profile project pull record report request requests
-    restaurant result review room row rows schema server service session size sql status stock store table tag task
-    tasks team text ticket time tool tools transaction transactions user users value video view weather
+    account address agent api branch calendar code commit contact contacts content customer data database date day event
+    events group history home info input inbox item items key label last link log logs memory money my news note notes
+    number page payment pdf people phone price profile pull record request requests result review row rows service
+    session size status table tag task tasks team text time tool tools transaction transactions user users value view
+    """
+)
+_MATTERS = table(
+    """
+    app balance bill booking bucket card cart city flight form hotel iban image invoice issue map meeting photo product
+    project report restaurant room schema server sql stock store ticket video weather
     """
 )
 _PLAIN = table("a all and at by count for from id in new of on one to v with")
@@ -233,19 +239,21 @@ _SPOKEN = (
     | _CODE
     | _MEDIA
     | _THINGS
+    | _MATTERS
     | _PLAIN
     | frozenset([word for host in _HOSTS for word in host.split("_")])
 )
+_COMMON = _SPOKEN - _MATTERS
 _SHOWN_WORDS = 6
 
 
 def common(word: str) -> bool:
     """Whether a word, in lower case, names things and deeds of tools in general: it says of none which one is meant.
 
-    >>> common("messages"), common("garden")
+    >>> common("messages"), common("invoice")
     (True, False)
     """
-    return word in _SPOKEN or (word.endswith("s") and word[:-1] in _SPOKEN)
+    return word in _COMMON or (word.endswith("s") and word[:-1] in _COMMON)
 
 
 _ACTS = _WRITE | _SEND
