@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from enum import StrEnum
+from functools import lru_cache
 
 from msgspec import Struct
 from msgspec.structs import force_setattr
@@ -15,6 +16,17 @@ __all__ = ("Cause", "Evidence", "Fact", "Failure", "Level", "Reading", "Signal",
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
 _DOTTED = re.compile(r"[a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_]*)+\Z")
+
+
+# The same few hundred names are given on every call of every session, and there is no list of them.
+@lru_cache(maxsize=1024)
+def _is_name(word: str) -> bool:
+    return _NAME.match(word) is not None
+
+
+@lru_cache(maxsize=1024)
+def _is_dotted(word: str) -> bool:
+    return _DOTTED.match(word) is not None
 
 
 class Evidence(Struct, frozen=True, kw_only=True, gc=False):
@@ -31,7 +43,7 @@ class Evidence(Struct, frozen=True, kw_only=True, gc=False):
     observed: str = ""
 
     def __post_init__(self) -> None:
-        if not _DOTTED.match(self.kind):
+        if not _is_dotted(self.kind):
             raise ValueError(f"evidence kind {self.kind!r} is not of the form 'detector.kind'")
         spell_out(self, "path", "expected", "observed")
 
@@ -46,7 +58,7 @@ class Fact(Struct, frozen=True, array_like=True, gc=False):
     value: float | str
 
     def __post_init__(self) -> None:
-        if not _NAME.match(self.name):
+        if not _is_name(self.name):
             raise ValueError(f"fact name {self.name!r} is not a lower-case word")
         if isinstance(self.value, str):
             spell_out(self, "value")
@@ -81,7 +93,7 @@ class Reading(Struct, frozen=True, kw_only=True, tag=True, gc=False):
     def __post_init__(self) -> None:
         if not 0.0 <= self.score <= 1.0:  # NaN fails this too
             raise ValueError(f"score {self.score} of {self.detector} is outside [0, 1]")
-        if not _DOTTED.match(self.code):
+        if not _is_dotted(self.code):
             raise ValueError(f"code {self.code!r} of {self.detector} is not of the form 'detector.kind'")
         if type(self.score) is not float:  # an int, or a float of numpy's, which JSON would write in another way
             force_setattr(self, "score", float(self.score))
