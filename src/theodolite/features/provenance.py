@@ -39,7 +39,7 @@ _AUTHORITY = frozenset({Role.TARGET, Role.CREDENTIAL, Role.COMMAND})
 # Values that are looked at to find those: as many as the folds read of a call.
 _READ = 4_096
 # To look a member up in its enum takes Python 3.11 four times as long as a name of the module: what each call asks for.
-_TARGET, _CONTENT, _LINK = Role.TARGET, Role.CONTENT, Kind.LINK
+_TARGET, _CONTENT, _LINK, _FOREIGN = Role.TARGET, Role.CONTENT, Kind.LINK, Origin.TOOL_RESULT
 _NOTHING: Mapping[str, Role] = {}
 
 
@@ -51,7 +51,8 @@ def origins(
 ) -> tuple[ArgumentOrigin, ...]:
     """Return role and origin of each (JSON Pointer, text) of a call, in order; of 64, those first that give authority.
 
-    Addresses inside a value that are not the user's follow it: of a content the links, of what gives authority all.
+    A value that gives authority and stood nowhere comes from where an address inside it stood. Links inside a content
+    that are not the user's follow it, as origins of their own.
     `roles` are those that the operator or the tool's schema gives, by argument name; `spoken` are the words of the
     values, where they are known. Each value costs the sentences that hold its rarest words, which are bounded.
 
@@ -76,12 +77,9 @@ def origins(
             trace = _trace(index, words)
         else:
             trace = _trace(index, words, spoken.counts)
-        trace = trace or _in_part(index, text, role, words)
-        found.append(_told(path, role, trace))
+        found.append(_told(path, role, trace or _in_part(index, text, role, words)))
         if role is _CONTENT:
-            found += _within(index, path, links(text[:_VALUE]), _TARGET)
-        elif trace is None and role in _AUTHORITY and address(text) is None:
-            found += _within(index, path, addresses(text[:_VALUE]), role)
+            found += _within(index, path, text[:_VALUE])
     return tuple(found)
 
 
@@ -97,6 +95,9 @@ def _in_part(index: WordIndex, value: str, role: Role, words: Sequence[str]) -> 
     if found is None and len(value) <= _ENCODED and " " not in value:
         traces = (_trace(index, words_of(plain)) for _, _, plain in decoded(value))
         found = next((trace for trace in traces if trace is not None), None)
+    if found is None and role in _AUTHORITY:
+        inside = (_reached(index, part) for part in addresses(value[:_VALUE])[:_WITHIN] if part != value)
+        found = next((trace for trace in inside if trace is not None and trace.origin is _FOREIGN), None)
     if found is None and role in _PUT_TOGETHER and len(words) <= _PARTS:
         found = _parts(index, words)
     return found
@@ -111,14 +112,18 @@ def _parts(index: WordIndex, words: Sequence[str]) -> _Trace | None:
     return _trace(index, [min(foreign, key=counts.__getitem__)], counts)
 
 
-def _within(index: WordIndex, path: str, found: Iterable[str], role: Role) -> Iterator[ArgumentOrigin]:
-    """Yield where the addresses inside a value came from, but for the user's own."""
-    for inside in list(dict.fromkeys(found))[:_WITHIN]:
-        trace = _trace(index, words_of(inside))
-        if trace is None and address(inside) is Kind.LINK:
-            trace = _trace(index, words_of(host(inside)))
+def _within(index: WordIndex, path: str, value: str) -> Iterator[ArgumentOrigin]:
+    """Yield where the links inside a content came from, but for the user's own."""
+    for link in list(dict.fromkeys(links(value)))[:_WITHIN]:
+        trace = _reached(index, link)
         if trace is None or trace.origin is not Origin.USER:
-            yield _told(path, role, trace, within=True)
+            yield _told(path, _TARGET, trace, within=True)
+
+
+def _reached(index: WordIndex, inside: str) -> _Trace | None:
+    """Return where an address, or the host of a link, stood."""
+    found = _trace(index, words_of(inside))
+    return _trace(index, words_of(host(inside))) if found is None and address(inside) is _LINK else found
 
 
 class _Trace(Struct, frozen=True, gc=False):

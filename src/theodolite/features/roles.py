@@ -57,7 +57,8 @@ _TEXT = 60
 _SHORTEST = 8  # hardly an address is shorter: "a@b.info", "www.a.io", the least account number
 _LONGEST = 2_048
 _PARAMETERS = 256
-_AROUND = "'\"()<>[]{}.,:;!?=|`"
+_BETWEEN = re.compile(r"[\s=|,;<>]+")
+_AROUND = "'\"()[]{}.:!?`"
 
 
 class Kind(StrEnum):
@@ -111,7 +112,7 @@ def addresses(text: str) -> list[str]:
     ['DE89370400440532013000', 'pay@acme.example']
     """
     found = links(text)
-    tokens = (token.strip(_AROUND) for token in text.split())
+    tokens = (token.strip(_AROUND) for token in _BETWEEN.split(text))
     return found + [token for token in tokens if address(token) is not None and token not in found]
 
 
