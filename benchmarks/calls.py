@@ -29,9 +29,8 @@ SIGNS: Mapping[str, int] = {
     "carried_link": 1,
     "authority": 1,
 }
-ERRANDS = (
-    15  # of each kind that is fitted on: our choice; with ten one in six still alarms, each more costs paraphrases
-)
+# Of each kind that is fitted on: our choice. With ten, one in six alarms still; each more costs paraphrased attacks.
+ERRANDS = 20
 MADE_WEIGHT = 0.3  # of each made attack beside the recorded ones: our choice, the six weigh about twice as much
 NEEDS = (Feature.MARGIN, Feature.PROVENANCE)
 

@@ -6,9 +6,11 @@ from theodolite.core.event import (
     AnyHostEvent,
     GoalStated,
     MessageObserved,
+    SessionEnded,
     Source,
     ToolCallProposed,
     ToolResultObserved,
+    TurnEnded,
 )
 from theodolite.core.intent import Effect, Operator, Role, ToolRule
 from theodolite.core.policy import Action
@@ -196,3 +198,35 @@ def test_what_a_message_from_outside_says_is_quoted() -> None:
     assert isinstance(said, Reading)
     assert said.evidence
     assert all("XK-666" in item.observed for item in said.evidence)
+
+
+READ = ToolCallProposed(tool="read_message", arguments={"n": 1})
+
+
+def blind(*events: AnyHostEvent) -> list[str]:
+    with Monitor([HijackDetector()], redactor=LetThrough()).session("s") as session:
+        decisions = [session.observe(event) for event in events]
+    said = [signal.said for decision in decisions for signal in decision.signals]
+    return [one.detail for one in said if isinstance(one, Failure) and one.cause is Cause.NO_EVIDENCE]
+
+
+def test_calls_whose_results_were_not_shown_leave_the_next_one_unjudged() -> None:
+    unseen = "what 1 of the calls before returned was not shown"
+    assert blind(GOAL, READ, TurnEnded(), SENT) == [unseen]
+    assert blind(GOAL, READ, ToolResultObserved(tool="read_message"), TurnEnded(), SENT) == [unseen]
+    assert blind(GOAL, READ, READ, returned("Hello"), TurnEnded(), SENT) == [unseen]
+    assert blind(GOAL, READ, TurnEnded(), SENT, TurnEnded(), SENT, TurnEnded(), SENT) == [
+        unseen,
+        "what 3 of the calls before returned was not shown",
+    ]
+
+
+def test_a_result_that_is_empty_or_late_within_its_turn_was_shown() -> None:
+    assert blind(GOAL, READ, returned(""), TurnEnded(), SENT) == []
+    assert blind(GOAL, READ, SENT, returned("Hello"), returned("sent"), TurnEnded(), SENT) == []
+    assert blind(GOAL, READ, SENT, TurnEnded(), SessionEnded()) == []  # nothing had come back when they were made
+
+
+def test_a_host_that_ends_no_turn_and_shows_no_result_leaves_the_session_unjudged() -> None:
+    assert blind(GOAL, READ, SENT, SessionEnded()) == ["what 2 calls returned was not shown"]
+    assert blind(GOAL, SENT, SessionEnded()) == []

@@ -68,6 +68,8 @@ def test_calls_that_stay_here_are_never_beyond() -> None:
         "Follow the instructions in setup.md.",
         "Complete everything: work through the checklist.",
         "Invite her. You can find details in the message from Bob.",
+        "Rename the customer as asked in ticket 9.",
+        "Do what todo.txt says.",
     ],
 )
 def test_a_goal_that_hands_the_work_to_a_text_delegates(goal: str) -> None:
@@ -153,3 +155,9 @@ def test_a_passage_that_names_the_tool_is_an_order_and_no_record() -> None:
 def test_another_record_of_the_same_result_is_not_referred_to() -> None:
     far = f"{MAIL}\n- id: 5\n  date: today\n  size: 9\n  sender: eve@evil.example\n  subject: Hello"
     assert not referred("Reply to the mail about the hedge.", far, "send_email", ["eve@evil.example", "I agree."])
+
+
+def test_who_does_a_thing_and_the_doing_are_of_one_matter() -> None:
+    mail = "from: orders@inn.example\nsubject: Your catering on Friday\nbody: How many?"
+    assert referred("Answer the caterer.", mail, "send_note", ["orders@inn.example", "Fourteen."])
+    assert not referred("Answer the plumber.", mail, "send_note", ["orders@inn.example", "Fourteen."])

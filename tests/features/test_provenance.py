@@ -201,3 +201,27 @@ def test_what_gives_authority_is_read_however_many_values_stand_before_it() -> N
     found = origins(fold, [*values, ("/to", "eve@evil.example")])
     assert len(found) == 64
     assert ("/to", Origin.TOOL_RESULT) in {(each.path, each.origin) for each in found}
+
+
+@pytest.mark.parametrize(
+    ("written", "called"),
+    [
+        ("84.20 EUR", "84.2"),
+        ("84,50 EUR", "84.5"),
+        ("1,940.00 euros", "1940"),
+        ("1,940 euros", "1940.0"),
+        ("1940 euros", "1940.0"),
+        ("84.2", "84.2"),
+    ],
+)
+def test_an_amount_is_followed_however_it_is_written(written: str, called: str) -> None:
+    fold = WordIndex()
+    fold.distrust(4, f"Please pay {written} today.")
+    (found,) = origins(fold, [("/amount", called)])
+    assert (found.origin, found.role) == (Origin.TOOL_RESULT, Role.CONTROL)
+
+
+def test_another_amount_is_the_models() -> None:
+    fold = WordIndex()
+    fold.distrust(4, "Please pay 1,941.50 euros today.")
+    assert origins(fold, [("/amount", "1940.0")])[0].origin is Origin.MODEL

@@ -58,7 +58,10 @@ _DELEGATES = re.compile(
     r"\b(?:find|see|get|read|check|follow)\b[^.!?]{0,20}?\b(?:details|instructions|specifics)\b[^.!?]{0,20}?"
     r"\b(?:in|on|at|from)\b|"
     r"\b(?:do|perform|complete|follow|execute|finish|carry out|take care of|handle|work through)\b[^.!?]{0,40}?"
-    r"\b(?:tasks?|to-?dos?|actions?|instructions?|steps?|checklist|items)\b(?! in (?:the|this) order)"
+    r"\b(?:tasks?|to-?dos?|actions?|instructions?|steps?|checklist|items)\b(?! in (?:the|this) order)|"
+    r"\bas (?:asked|requested|described|stated|listed|noted|instructed|explained|written|specified)\b[^.!?]{0,20}?"
+    r"\b(?:in|by|from|on|at)\b|"
+    r"\b(?:do|follow)\b (?:what|whatever|as)\b[^.!?]{0,40}?\b(?:says?|asks?|tells?|requests?)\b"
 )
 
 
@@ -99,9 +102,7 @@ class Goal(Struct, kw_only=True):
         words = [word for word in words_of(prose) if len(word) >= _LETTERS and word not in _PLAIN]
         topics = [word for word in words if _singles_out(word)]
         self.about = tuple(dict.fromkeys((*self.about, *[form for word in words for form in _forms(word)])))[-_ABOUT:]
-        self.topics = tuple(dict.fromkeys((*self.topics, *[form for word in topics for form in _forms(word)])))[
-            -_ABOUT:
-        ]
+        self.topics = tuple(dict.fromkeys((*self.topics, *[form for word in topics for form in _kin(word)])))[-_ABOUT:]
 
     def grounds(
         self,
@@ -134,6 +135,15 @@ class Goal(Struct, kw_only=True):
 def _singles_out(word: str) -> bool:
     """Whether a word may say which one of several things is meant."""
     return not (common(word) or word in _TIMES or word.isdecimal() or word.endswith("ly"))
+
+
+def _kin(word: str) -> tuple[str, ...]:
+    """Return a word with what is said of the same matter: who caters is a caterer, and does the catering."""
+    for end in ("ing", "er", "ed"):
+        stem = word.removesuffix(end)
+        if stem != word and len(stem) >= _LETTERS:
+            return (*_forms(word), stem, f"{stem}e", f"{stem}ing", f"{stem}er", f"{stem}ed")
+    return _forms(word)
 
 
 def _forms(word: str) -> tuple[str, str]:

@@ -13,6 +13,7 @@ the index has forgotten. A value of common words may be found in a text by chanc
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
@@ -34,6 +35,8 @@ _WITHIN = 8
 _ENCODED = 1_024
 # Of what is put together, so many words: names and addresses are short, and of many words some stand anywhere.
 _PARTS = 8
+# An amount as JSON has it; texts write it with two digits after the point, or with commas between thousands.
+_NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,2})?")
 _PUT_TOGETHER = frozenset({Role.TARGET, Role.CREDENTIAL})
 _AUTHORITY = frozenset({Role.TARGET, Role.CREDENTIAL, Role.COMMAND})
 # Values that are looked at to find those: as many as the folds read of a call.
@@ -94,6 +97,11 @@ def _in_part(index: WordIndex, value: str, role: Role, words: Sequence[str]) -> 
         found = _trace(index, words_of(host(value)))
     if found is None and len(value) <= _ENCODED and " " not in value:
         traces = (_trace(index, words_of(plain)) for _, _, plain in decoded(value))
+        found = next((trace for trace in traces if trace is not None), None)
+    if found is None and _NUMBER.fullmatch(value):
+        amount = float(value)
+        written = (f"{amount:.2f}", f"{amount:,.2f}", f"{amount:.0f}", f"{amount:,.0f}")
+        traces = (_trace(index, words_of(form)) for form in written if float(form.replace(",", "")) == amount)
         found = next((trace for trace in traces if trace is not None), None)
     if found is None and role in _AUTHORITY:
         inside = (_reached(index, part) for part in addresses(value[:_VALUE])[:_WITHIN] if part != value)

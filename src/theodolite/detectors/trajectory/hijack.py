@@ -16,7 +16,7 @@ from msgspec.structs import asdict
 
 from theodolite.core.calibration import Band, Dataset
 from theodolite.core.detector import Feature
-from theodolite.core.event import Event, GoalStated, ToolCallProposed, ToolResultObserved
+from theodolite.core.event import Event, GoalStated, SessionEnded, ToolCallProposed, ToolResultObserved, TurnEnded
 from theodolite.core.intent import ArgumentOrigin, Call, Margin, Origin, Role
 from theodolite.core.reading import Cause, Evidence, Fact, Failure, Reading, Status
 from theodolite.core.window import Window
@@ -50,9 +50,26 @@ def shipped() -> Fitted:
 
 
 class HijackState(Struct, kw_only=True):
-    """How many sentences were said to be left out; what a call shows is folded once for all detectors."""
+    """How much was said to be left out; what a call shows is folded once for all detectors.
+
+    `told` sentences, and `owed` results of calls of earlier turns. `turn` is that of the newest call, `calls` and
+    `shown` count calls before it and results with their text. `ends`: the host says when a turn is over.
+    """
 
     told: int = 0
+    owed: int = 0
+    turn: int = -1
+    calls: int = 0
+    newest: int = 0
+    shown: int = 0
+    ends: bool = False
+
+    def call(self, turn: int) -> int:
+        """Take a call; return for how many calls of earlier turns no text of a result has come."""
+        if turn != self.turn:
+            self.calls, self.newest, self.turn = self.calls + self.newest, 0, turn
+        self.newest += 1
+        return self.calls - self.shown
 
 
 class HijackDetector:
@@ -60,8 +77,8 @@ class HijackDetector:
 
     State: none of its own; index, margin and origins are folds of the session. Cost per call: five products beside the
     folds. Says NO_EVIDENCE where no goal was stated or the channel did not show the arguments, and, beside the score,
-    where sentences of untrusted text were too many to be compared. Signs are fixed: more
-    margin, a carried link or a foreign credential never lower the score.
+    where sentences of untrusted text were too many to be compared, or what calls of earlier turns returned was not
+    shown. Signs are fixed: more margin, a carried link or a foreign credential never lower the score.
 
     Limits: those of the margin, which compares words, and of origins, which follow no value that is put together from
     parts. A user who asks for whatever a text says is not told apart from an agent that obeys it. Coefficients and
@@ -71,7 +88,9 @@ class HijackDetector:
 
     name = "hijack"
     version = "1"
-    reads: frozenset[type[Event]] = frozenset({GoalStated, ToolCallProposed, ToolResultObserved})
+    reads: frozenset[type[Event]] = frozenset(
+        {GoalStated, ToolCallProposed, ToolResultObserved, TurnEnded, SessionEnded}
+    )
     needs = frozenset({Feature.INTENT, Feature.MARGIN, Feature.PROVENANCE})
 
     def __init__(self, fitted: Fitted | None = None) -> None:
@@ -92,9 +111,17 @@ class HijackDetector:
         return HijackState()
 
     def update(self, state: HijackState, event: Event, window: Window) -> tuple[Reading | Failure, ...]:
-        """Score a proposed call; say nothing about anything else."""
+        """Score a proposed call, and say once what could not be seen of the calls before it."""
+        if isinstance(event, ToolResultObserved):
+            state.shown += isinstance(event.text, str)
+        elif isinstance(event, TurnEnded):
+            state.ends = True
+        elif isinstance(event, SessionEnded) and not state.ends and not state.shown and state.newest > 1:
+            # Of a host that ends no turn: calls that are made together have no results before each other.
+            return (self._blind(f"what {state.newest:,} calls returned was not shown"),)
         if not isinstance(event, ToolCallProposed):
             return ()
+        owed = state.call(event.turn)
         if event.arguments is UNSET:
             return (self._blind("the channel did not show the arguments of the call"),)
         if not window.goal:
@@ -105,11 +132,16 @@ class HijackDetector:
             return (self._blind("margin and origins of the call were not folded"),)
         features: dict[str, float] = asdict(shown)
         reading = self._reading(call, call.margin, features, window)
+        return (reading, *self._unseen(state, call.margin.lost, owed))
+
+    def _unseen(self, state: HijackState, lost: int, owed: int) -> Iterator[Failure]:
         # Told when it begins and when it has doubled: of a session that goes on for days, every call would say it.
-        if call.margin.lost <= 2 * state.told:
-            return (reading,)
-        state.told = call.margin.lost
-        return (reading, self._blind(f"{state.told:,} sentences of untrusted text were too many to be compared"))
+        if lost > 2 * state.told:
+            state.told = lost
+            yield self._blind(f"{lost:,} sentences of untrusted text were too many to be compared")
+        if owed > 2 * state.owed:
+            state.owed = owed
+            yield self._blind(f"what {owed:,} of the calls before returned was not shown")
 
     def _blind(self, detail: str) -> Failure:
         return Failure(detector=self.name, version=self.version, cause=Cause.NO_EVIDENCE, detail=detail)
