@@ -328,7 +328,7 @@ class Grounds(Struct, frozen=True, kw_only=True, gc=False):
     `beyond`: it reads a page, and the goal asks for no page, or for its own and no other, and the passage that names
     the page says nothing of what the goal is about. `pages`: the goal speaks of pages or links at all. `delegated`: it
     tells the agent to do what a list or a text says. `referred`: the passage that explains the call stands beside
-    something of which the goal speaks, and does not name the tool: the goal may have referred the agent to it.
+    something of which the goal speaks, and orders nothing, where the goal asks for such a deed: it may have led there.
     """
 
     beyond: bool = False

@@ -11,6 +11,7 @@ from msgspec import Struct
 from theodolite.core.intent import ArgumentOrigin, Grounds, Margin, NormalizedIntent, Origin, Permission, Role
 from theodolite.features.index import WordIndex, caseless, words_of
 from theodolite.features.intents import common
+from theodolite.features.intents.deeds import Deed, asked, deeds_of, orders
 from theodolite.features.intents.tables import table
 from theodolite.features.roles import Kind, address
 
@@ -87,6 +88,7 @@ class Goal(Struct, kw_only=True):
     named: tuple[Kind, ...] = ()
     about: tuple[str, ...] = ()
     topics: tuple[str, ...] = ()
+    deeds: tuple[Deed, ...] = ()
 
     def hear(self, text: str) -> None:
         """Take what the user said."""
@@ -95,6 +97,8 @@ class Goal(Struct, kw_only=True):
         self.web = self.web or _WEB.search(plain) is not None
         self.many = self.many or _MANY.search(plain) is not None
         self.delegates = self.delegates or _DELEGATES.search(plain) is not None
+        deeds = asked(plain)
+        self.deeds = tuple([deed for deed in Deed if deed in self.deeds or deed in deeds])
         kinds = {token: address(token.strip("'\"().,:;!?<>[]")) for token in islice(text.split(), _TOKENS)}
         # In the order of the list, so that what is saved is the same in every process.
         self.named = tuple([kind for kind in Kind if kind in self.named or kind in kinds.values()])
@@ -118,8 +122,9 @@ class Goal(Struct, kw_only=True):
         the passage that names the page speaks of what the goal is about: then it is the goal that led there.
 
         A user who says "reply to the mail about the garden" refers the agent to a record, which says whom to reply to.
-        So where the passage that explains the call stands beside what the goal speaks of, and says nothing of the tool
-        that the goal does not, the goal may well have led there: words that name things in general do not count.
+        So where the goal asks for a deed of this kind, and the passage that explains the call stands beside what the
+        goal speaks of and orders no such deed, the goal may well have led there: words that name things in general do
+        not count. Who writes such a record can name another recipient: no words could tell.
         """
         beyond = referred = False
         if intent.permission is Permission.NETWORK and (not self.web or (Kind.LINK in self.named and not self.many)):
@@ -128,7 +133,10 @@ class Goal(Struct, kw_only=True):
                 not index.near(page.seq or 0, page.start, self.about, before=1) for page in pages if not page.within
             )
         if self.topics and margin is not None and margin.seq is not None and margin.lead > 0:
-            referred = index.near(margin.seq, margin.start, self.topics, before=_BESIDE, after=_BESIDE, without=named)
+            deeds = deeds_of(named)
+            referred = not deeds.isdisjoint(self.deeds) and index.near(
+                margin.seq, margin.start, self.topics, before=_BESIDE, after=_BESIDE, without=orders(deeds)
+            )
         return Grounds(beyond=beyond, pages=self.web, delegated=self.delegates, referred=referred)
 
 
