@@ -2,14 +2,16 @@
 """Every task of this project by one name: `python3 dev.py VERB`.
 
 Needs Python 3.11 (3.11.5 or newer), 3.12 or 3.13 with pip, and git. All else is installed into `.venv` beside this
-file, from the hash-locked files in `requirements/`, some 600 MB for all verbs but `demo` and `scan`. Nothing outside
-that folder is touched, but for the weights of the embedded model, 98 MB, which `demo` puts into the user's cache.
+file, with a pip of its own, from the hash-locked files in `requirements/`, some 600 MB for all verbs but `demo` and
+`scan`. Nothing outside that folder is touched, but for the weights of the embedded model, 98 MB, which `demo` puts into
+the user's cache.
 """
 
 from __future__ import annotations
 
 import argparse
 import hashlib
+import importlib.metadata
 import importlib.util
 import os
 import shlex
@@ -32,8 +34,8 @@ SCAN_EXITS = {
     70: "a fault of theodolite; please report the lines above with the command that you gave",
 }
 NO_INSTALL = (
-    "the packages could not be installed. Is the network up, and is pip 22.3 or newer (python3 -m pip --version)? "
-    "A mirror or a proxy is set with PIP_INDEX_URL or HTTPS_PROXY. To start afresh: rm -r .venv"
+    "the packages could not be installed. Is the network up? A mirror or a proxy is set with PIP_INDEX_URL or "
+    "HTTPS_PROXY. To start afresh: rm -r .venv"
 )
 
 
@@ -72,17 +74,18 @@ class Environment:
         return self.folder / BIN / name
 
     def stands(self, requirements: str) -> bool:
-        """Whether `requirements/NAME.txt` was installed and nothing has changed since."""
+        """Whether `requirements/NAME.txt` was installed, nothing has changed since, and the folder has a pip."""
         stamp = self._stamp(requirements)
-        return stamp.is_file() and stamp.read_text(encoding="utf-8") == self._digest(requirements)
+        same = stamp.is_file() and stamp.read_text(encoding="utf-8") == self._digest(requirements)
+        return same and self._has_pip()
 
     def prepare(self, requirements: str) -> None:
         """Install `requirements/NAME.txt` and the package itself, unless that stands."""
         if self.stands(requirements):
             return
         print(f"Installing into {below(self.folder)} (only when something changed; up to two minutes) ...", flush=True)
-        self._create()
-        pip = (*self._pip(), "install", "-qq", "--disable-pip-version-check", "--no-input")
+        self.make()
+        pip = (self.python, "-m", "pip", "install", "-qq", "--disable-pip-version-check", "--no-input")
         locked = ROOT / "requirements" / f"{requirements}.txt"
         for what in (
             ("--require-hashes", "--only-binary=:all:", "--requirement", locked),
@@ -101,6 +104,28 @@ class Environment:
             seen.update((ROOT / file).read_bytes())
         return seen.hexdigest()
 
+    def make(self) -> None:
+        """Make the folder, anew when another Python made it, with a pip that installs into it and nowhere else.
+
+        Without one, `pip install` in a shell that activated the folder would change the Python outside of it.
+        """
+        self._create()
+        if self._has_pip():
+            return
+        own = (self.python, "-m", "ensurepip", "--default-pip")
+        if subprocess.run(own, capture_output=True, check=False).returncode == 0:
+            return
+        # Debian ships Python without `ensurepip` and pip as a package of its own: its version is the one that is known.
+        if importlib.util.find_spec("pip"):
+            pip = (sys.executable, "-m", "pip", "--python", self.python, "install", "-qq", "--no-input")
+            if subprocess.run((*pip, f"pip=={importlib.metadata.version('pip')}"), check=False).returncode == 0:
+                return
+        wanted = f"python{sys.version_info.major}.{sys.version_info.minor}-venv"
+        fail(f"{below(self.folder)} can be given no pip. On Debian or Ubuntu: sudo apt install {wanted}")
+
+    def _has_pip(self) -> bool:
+        return shutil.which("pip", path=str(self.folder / BIN)) is not None
+
     def _create(self) -> None:
         """Make the folder; make it anew when another Python made it."""
         wanted = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -114,14 +139,6 @@ class Environment:
         except ImportError:
             fail(f"this Python has no `venv` module. On Debian or Ubuntu: sudo apt install python{wanted}-venv")
         venv.create(self.folder, with_pip=False, symlinks=os.name != "nt")
-
-    def _pip(self) -> tuple[str | Path, ...]:
-        """Return a pip that installs into the folder: the one of this Python, else one made by `ensurepip`."""
-        if importlib.util.find_spec("pip"):
-            return (sys.executable, "-m", "pip", "--python", self.python)
-        if subprocess.run((self.python, "-m", "ensurepip"), capture_output=True, check=False).returncode:
-            fail("this Python has no pip and cannot make one. On Debian or Ubuntu: sudo apt install python3-pip")
-        return (self.python, "-m", "pip")
 
 
 def setup(environment: Environment, rest: Sequence[str]) -> int:

@@ -7,10 +7,13 @@ case. What its sibling, axor-classifier-llm, does with answers and prompts has i
 from __future__ import annotations
 
 import logging
+import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import anyio
 import msgspec
@@ -19,6 +22,8 @@ import pytest
 from theodolite.api.anomaly import AnomalyClass, AnomalyResult, MLAnomalyDetector, NormalizedIntent
 from theodolite.core.errors import CalibrationError, ConfigError
 from theodolite.detectors.anomaly.scoring import shipped
+
+_T = TypeVar("_T")
 
 of = NormalizedIntent.of
 READ = of("read", operation="file_read", target_kind="workdir", provenance="repo")
@@ -284,6 +289,18 @@ def test_a_verifier_that_fails_leaves_the_models_own_score_with_a_warning(
     assert "\n" not in record.getMessage()
 
 
+def test_what_a_verifier_raised_is_redacted_before_it_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    broken = Asked(RuntimeError("Authorization: Bearer sk-live-4f9a8c7e6d5b4a392817, asked by anna@example.org"))
+    with caplog.at_level(logging.WARNING):
+        awaited(MLAnomalyDetector(gray_zone_verifier=broken), GRAY)
+    (record,) = caplog.records
+    said = record.getMessage()
+    assert "RuntimeError: " in said
+    assert "[REDACTED:" in said
+    assert "4f9a8c7e" not in said
+    assert "anna@" not in said
+
+
 def test_where_it_fails_closed_a_verifier_that_fails_makes_it_critical(caplog: pytest.LogCaptureFixture) -> None:
     detector = MLAnomalyDetector(gray_zone_verifier=Asked(RuntimeError()), fail_closed_on_verifier_error=True)
     with caplog.at_level(logging.WARNING):
@@ -374,6 +391,62 @@ def test_settings_that_cannot_hold_are_refused() -> None:
         MLAnomalyDetector(gray_zone_threshold=0.9)
     with pytest.raises(ConfigError, match="window_size"):
         MLAnomalyDetector(window_size=0)
+
+
+def untyped(call: Callable[..., _T]) -> Callable[..., _T]:
+    """Return a callable as those see it who check no types."""
+    return call
+
+
+THRESHOLDS = ("suspicious_threshold", "gray_zone_threshold", "critical_threshold")
+
+
+@pytest.mark.parametrize("name", THRESHOLDS)
+@pytest.mark.parametrize("value", [None, "1", [0.5], b"0.5", True, math.nan, math.inf, 10**400])
+def test_a_threshold_is_a_number(name: str, value: object) -> None:
+    make = untyped(MLAnomalyDetector)
+    with pytest.raises(ConfigError, match=name):
+        make(**{name: value})
+
+
+@pytest.mark.parametrize("value", [0, 1, "yes", None])
+def test_whether_it_fails_closed_is_yes_or_no(value: object) -> None:
+    make = untyped(MLAnomalyDetector)
+    with pytest.raises(ConfigError, match="fail_closed_on_verifier_error is True or False"):
+        make(fail_closed_on_verifier_error=value)
+
+
+@pytest.mark.parametrize("path", ["\0", "a\0b", "x" * 5_000, 3, b"model.json", [], "\ud800"])
+def test_a_path_that_is_none_is_a_fault_of_the_caller_or_of_the_file(path: object) -> None:
+    make = untyped(MLAnomalyDetector)
+    with pytest.raises((ConfigError, CalibrationError), match=r"model_path|cannot be read") as raised:
+        make(model_path=path)
+    assert len(str(raised.value)) < 500
+
+
+@pytest.mark.parametrize("given", [{"hint": None}, {"policy": None}, {"hint": 3}, {"hint": ["readonly"]}])
+def test_a_hint_and_a_policy_are_text(given: dict[str, object]) -> None:
+    detector = MLAnomalyDetector()
+    named = {"hint": "task_signal_hint", "policy": "policy_name"}
+    words = {named[name]: value for name, value in given.items()}
+    (name,) = words
+    one, many, awaitable = untyped(detector.score_sync), untyped(detector.score_batch), untyped(detector.score)
+    with pytest.raises(ConfigError, match=f"{name} is text, "):
+        one([READ], **words)
+    with pytest.raises(ConfigError, match=f"{name} is text, "):
+        many([[READ]], **words)
+    with pytest.raises(ConfigError, match=f"{name} is text, "):
+        anyio.run(partial(awaitable, [READ], **words))
+
+
+@pytest.mark.parametrize("window", [None, 3, object()])
+def test_what_is_no_window_is_named(window: object) -> None:
+    detector = MLAnomalyDetector()
+    one, many = untyped(detector.score_sync), untyped(detector.score_batch)
+    with pytest.raises(TypeError, match="a window holds intents, and this is none"):
+        one(window)
+    with pytest.raises(TypeError, match=r"(a window holds intents|give windows), and this is none"):
+        many(window)
 
 
 def test_a_window_is_scored_in_well_under_a_millisecond() -> None:

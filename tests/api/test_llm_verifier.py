@@ -5,6 +5,9 @@ from __future__ import annotations
 import logging
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
 
 import anthropic
 import anyio
@@ -17,6 +20,8 @@ from theodolite.models.anthropic import AnthropicModel
 from theodolite.models.openai import OpenAIModel
 from theodolite.testing.fakes import ScriptedModel
 from theodolite.testing.provider import Breaks, FakeProvider, Phase, Responds, Says, Scripted
+
+_T = TypeVar("_T")
 
 GOOD = '{"score": 0.82, "class": "critical", "reasons": ["network_after_secret"]}'
 RESULT = AnomalyResult(0.82, AnomalyClass.CRITICAL, ("network_after_secret",))
@@ -137,10 +142,30 @@ def test_what_is_no_client_is_named(client: object) -> None:
         LLMAnomalyVerifier(client=client)
 
 
-@pytest.mark.parametrize("settings", [{"max_tokens": 0}, {"timeout": 0.0}, {"timeout": float("nan")}])
-def test_settings_that_cannot_hold_are_refused(settings: dict[str, int]) -> None:
-    with pytest.raises(ConfigError, match="max_tokens"):
-        LLMAnomalyVerifier(ScriptedModel(GOOD), "m", **settings)
+def untyped(call: Callable[..., _T]) -> Callable[..., _T]:
+    """Return a callable as those see it who check no types."""
+    return call
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *[("max_tokens", value) for value in (0, -1, "3", None, 2.5, True, [3])],
+        *[("timeout", value) for value in (0.0, float("nan"), float("inf"), "3", None, True, [3])],
+        *[("model", value) for value in ("", 3, None, ["m"])],
+    ],
+)
+def test_settings_that_cannot_hold_are_refused(name: str, value: object) -> None:
+    make = untyped(LLMAnomalyVerifier)
+    with pytest.raises(ConfigError, match=f"the verifier's {name} is "):
+        make(ScriptedModel(GOOD), **{name: value})
+
+
+@pytest.mark.parametrize("name", ["task_signal_hint", "policy_name"])
+def test_a_hint_and_a_policy_are_text(name: str) -> None:
+    verify = untyped(LLMAnomalyVerifier(ScriptedModel(GOOD)).verify)
+    with pytest.raises(ConfigError, match=f"{name} is text, "):
+        anyio.run(partial(verify, WINDOW, **{name: None}))
 
 
 ABSENT = """

@@ -41,7 +41,7 @@ def test_it_goes_into_a_file_too(theodolite: Run, recordings: Path, home: Path) 
 def test_another_form_than_text_is_refused_before_anything_is_read(theodolite: Run, home: Path, form: str) -> None:
     done = theodolite("scan", home / "not-there.json", "--calls", "--format", form)
     assert (done.exit_code, done.stdout) == (2, "")
-    assert f"--calls is for text: leave it out, --format {form}" in done.stderr
+    assert "--calls is for text: leave it out; json and jsonl always tell of every call" in done.stderr
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
@@ -56,7 +56,7 @@ def test_a_kept_report_tells_of_each_call_what_the_scan_did(theodolite: Run, rec
     page = theodolite("report", "kept.json").stdout
     assert "Summarize the report in notes.txt." in page
     assert "<code>/account</code>" in page
-    assert "untrusted text explains it better than the goal does, and it acts (+" in page
+    assert re.search(r"untrusted text of event \d+ explains it better than the goal does, and it acts \(\+", page)
 
 
 def test_a_report_that_was_kept_before_there_were_reasons_is_read_too(

@@ -85,6 +85,11 @@ def test_with_the_weights_both_sessions_are_probed_within_the_time_that_is_promi
     told = " ".join(shown.stdout.split())
     assert told.count("it says nothing about that agent") >= 2
     assert "too small for a verdict" in told
+    # It is no longer than the finding, and of no answer more is shown than a line.
+    finding, _, rest = shown.stdout.partition("What the finding rests on")
+    assert rest.partition("Try next")[0].count("\n") < finding.count("\n")
+    assert len(re.findall(r"^  (?:clean shadow|this session)  .*$", rest, re.MULTILINE)) == 4
+    assert all(len(line) <= 110 for line in rest.splitlines())
 
 
 @pytest.mark.parametrize("form", ["text", "json"])

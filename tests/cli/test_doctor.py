@@ -38,6 +38,7 @@ def test_settings_here_are_found_and_no_store_is_made(theodolite: Run, home: Pat
     (home / "theodolite.toml").write_text(text, encoding="utf-8")
     health = msgspec.json.decode(theodolite("doctor", "-f", "json").stdout, type=Health)
     assert health.config == "theodolite.toml"
+    assert health.store is not None
     assert (health.store.path, health.store.profile, health.store.keyed) == ("evidence.db", "categorical", False)
     names = {detector.name for detector in health.detectors}
     assert "fusion" in names
@@ -57,7 +58,36 @@ def test_what_a_setting_cannot_do_is_a_warning_and_all_is_not_well(theodolite: R
     assert "warn, but margin observe" in done.stdout
     assert "All is well." not in done.stdout
     policy = msgspec.json.decode(theodolite("doctor", "-f", "json").stdout, type=Health).policy
+    assert policy is not None
     assert (policy.hold, policy.fail_closed, policy.tools) == (True, False, 1)
+
+
+def test_tools_that_are_trusted_are_named_and_have_no_effect_of_that(theodolite: Run, home: Path) -> None:
+    text = '[tools]\nsend = "write"\n[tools.wiki]\noutside = false\n[tools.crm]\noutside = false\neffect = "read"\n'
+    (home / "theodolite.toml").write_text(text, encoding="utf-8")
+    said = theodolite("doctor").stdout
+    assert "  tools        2 with an effect\n" in said
+    assert "  By the settings only you and the user write what these tools return: crm, wiki.\n" in said
+    policy = msgspec.json.decode(theodolite("doctor", "-f", "json").stdout, type=Health).policy
+    assert policy is not None
+    assert (policy.tools, policy.trusted) == (2, ("crm", "wiki"))
+
+
+@pytest.mark.parametrize(
+    ("text", "readable"),
+    [("[policy]\nhodl = true", False), ("[policy]\nhold = true\n[detectors.x]\nenabled=true", True)],
+)
+def test_of_broken_settings_no_defaults_are_told_as_if_they_held(
+    theodolite: Run, home: Path, text: str, *, readable: bool
+) -> None:
+    (home / "theodolite.toml").write_text(text, encoding="utf-8")
+    said = theodolite("doctor").stdout
+    assert ("Policy\n" in said, "nothing is kept" in said) == (readable, readable)
+    assert "hold         no" not in said
+    for title in ("Readers", "Detectors", "calibration"):
+        assert title not in said
+    health = msgspec.json.decode(theodolite("doctor", "-f", "json").stdout, type=Health)
+    assert (health.policy is None, health.store is None) == (not readable, not readable)
 
 
 def test_thresholds_are_shown_as_they_are(theodolite: Run) -> None:
@@ -69,7 +99,7 @@ def test_thresholds_are_shown_as_they_are(theodolite: Run) -> None:
     [
         ("[policy]\nhodl = true", "did you mean 'policy.hold'?"),
         ("[detectors.margins]\nenabled = true", "did you mean 'margin'?"),
-        ('[store]\nkey_file = "nowhere"', "nowhere cannot be read"),
+        ('[store]\nkey_file = "nowhere"', "store.key_file: the key file cannot be read"),
         ('[store]\npath = "no/such/folder/store.db"', "no/such/folder does not exist"),
         ('calibration = "nowhere.json"', "nowhere.json cannot be read"),
         ("not toml", "is not TOML"),

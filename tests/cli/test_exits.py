@@ -6,11 +6,13 @@ import itertools
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
 import pytest
 import typer
+from typer.testing import Result
 
 from theodolite.cli.exits import Boundary, answering
 from theodolite.cli.scanning import status
@@ -153,3 +155,22 @@ def test_closed_streams_change_no_exit_status(closed: str, name: str, exits: int
     done = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == exits, done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "known"),
+    [
+        (("scan", "x", "--format", "jsn"), "'jsn' is none of text, json, jsonl, html, junit, sarif, png"),
+        (("doctor", "--format", "jsn"), "'jsn' is none of text, json"),
+        (("models", "list", "--format", "jsn"), "'jsn' is none of text, json"),
+        (("report", "x", "--format", "jsn"), "'jsn' is none of html, junit, sarif, png"),
+        (("scan", "x", "--fail-on", "jsn"), "'jsn' is none of elevated_review, restricted_mode"),
+        (("scan", "x", "--calls", "--format", "json"), "leave it out; json and jsonl always tell of every call"),
+    ],
+)
+def test_a_word_that_an_option_does_not_take_is_told_with_those_that_it_takes(
+    theodolite: Callable[..., Result], arguments: tuple[str, ...], known: str
+) -> None:
+    done = theodolite(*arguments)
+    assert done.exit_code == 2
+    assert known in " ".join(done.stderr.replace("│", " ").split())

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -148,3 +148,49 @@ def test_a_worker_that_dies_is_a_clear_error() -> None:
 
     with pytest.raises(TheodoliteError, match="a worker process died"):
         list(judge(recorded(), Plan(settings=Settings(plugins=False)), jobs=1))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="tells the children of a process by /proc")
+def test_workers_end_with_a_scan_that_is_killed(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe.jsonl"
+    os.mkfifo(pipe)
+    command = (sys.executable, "-m", "theodolite.cli", "scan", str(pipe), "--jobs", "2")
+    running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    with pipe.open("wb") as stream:
+        stream.write(_recording())  # returns when all but a pipe's worth of it was read: some went to workers
+        stream.flush()
+        begun = _until(lambda: _workers(running.pid), some=True)
+        running.kill()  # nothing of its own runs after that
+        running.wait(timeout=60)
+        left = _until(lambda: [worker for worker in begun if _parent(worker)], some=False)
+    for worker in left:
+        os.kill(worker, signal.SIGKILL)
+    assert begun
+    assert left == []
+
+
+def _until(found: Callable[[], list[int]], *, some: bool) -> list[int]:
+    """Return what is found once there is some, or none; what there is after ten seconds."""
+    end = time.monotonic() + 10.0
+    while bool(processes := found()) is not some and time.monotonic() < end:
+        time.sleep(0.05)
+    return processes
+
+
+def _workers(parent: int) -> list[int]:
+    found = [int(place.name) for place in Path("/proc").glob("[0-9]*")]
+    return [process for process in found if _parent(process) == str(parent) and _is_worker(process)]
+
+
+def _parent(process: int) -> str:
+    """Return who started a process that runs; "" where it is over."""
+    try:
+        state, parent = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[:2]
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+    return "" if state == "Z" else parent
+
+
+def _is_worker(process: int) -> bool:
+    return b"spawn_main" in Path(f"/proc/{process}/cmdline").read_bytes()

@@ -51,7 +51,7 @@ def test_without_free_text_there_is_nothing_to_tag(tmp_path: Path) -> None:
         ("pseudonyms = true", "store.pseudonyms needs store.key_file"),
         ('key_file = "key"\npseudonyms = true\npseudonym_digits = 3', "store.pseudonym_digits: .* 4 to 16"),
         ('key_file = "key"\npseudonyms = true\npseudonym_digits = 17', "store.pseudonym_digits: .* 4 to 16"),
-        ("pseudonyms = 4", "Expected `bool`, got `int`"),
+        ("pseudonyms = 4", "store.pseudonyms must be true or false, not a whole number"),
         ("pseudonym = true", "did you mean 'store.pseudonyms'"),
     ],
 )

@@ -68,7 +68,7 @@ def test_an_age_is_a_number_of_hours_days_or_weeks(text: str, seconds: float) ->
 @pytest.mark.parametrize("text", ["90", "d", " 1d", "1.5d", "-1d", "1m", "1d1h", "1234567d", "\u0661d"])
 def test_what_is_no_age_is_told_with_its_place(tmp_path: Path, text: str) -> None:
     (tmp_path / "theodolite.toml").write_text(f'[store]\nkeep = "{text}"\n', encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"is no age: give a number of hours, days or weeks.*store"):
+    with pytest.raises(ConfigError, match=r"store: .* is no age: give a number of hours, days or weeks"):
         read_settings(tmp_path / "theodolite.toml")
 
 

@@ -101,7 +101,7 @@ def test_an_unknown_key_names_the_nearest_valid_one(tmp_path: Path, text: str, k
         read_settings(path)
     assert str(raised.value).startswith(f"{path}: unknown key '{key}'; ")
     if meant is None:
-        assert "known: budget, budget.day, budget.day.calls, " in str(raised.value)
+        assert "known: budget, calibration, " in str(raised.value)
     else:
         assert str(raised.value).endswith(f"did you mean '{meant}'?")
 
@@ -109,27 +109,27 @@ def test_an_unknown_key_names_the_nearest_valid_one(tmp_path: Path, text: str, k
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("plugins = 'no'", r"Expected `bool`, got `str` - at `plugins`"),
-        ("calibration = 3", r"Expected `str`, got `int` - at `calibration`"),
-        ("policy = 3", r"Expected `object`, got `int` - at `policy`"),
-        ("[policy]\nhold = 1", r"Expected `bool`, got `int` - at `policy\.hold`"),
+        ("plugins = 'no'", "plugins must be true or false, not text"),
+        ("calibration = 3", "calibration must be text, not a whole number"),
+        ("policy = 3", "policy must be a table, not a whole number"),
+        ("[policy]\nhold = 1", r"policy\.hold must be true or false, not a whole number"),
         (
             "[policy]\ndefault = 'enforced'",
-            r"Invalid enum value 'enforced' - at `policy\.default`; one of enforce, warn, observe",
+            r"policy\.default: 'enforced' is none of enforce, warn, observe",
         ),
         (
             "[policy.modes]\nmargin = 'warm'",
-            r"policy\.modes\.margin: Invalid enum value 'warm'; one of enforce, warn, observe",
+            r"policy\.modes\.margin: 'warm' is none of enforce, warn, observe",
         ),
-        ("[policy]\nmodes = 'warn'", r"Expected `object`, got `str` - at `policy\.modes`"),
+        ("[policy]\nmodes = 'warn'", r"policy\.modes must be a table, not text"),
         (
             "[store]\nprofile = 'all'",
-            r"Invalid enum value 'all' - at `store\.profile`; one of standard, categorical, encrypted",
+            r"store\.profile: 'all' is none of standard, categorical, encrypted",
         ),
-        ("[tools]\nsend = 'wite'", r"tools\.send: Invalid enum value 'wite'; one of read, write, unknown"),
-        ("[tools]\nsend = 3", r"tools\.send: Expected `str \| object`, got `int`"),
-        ("tools = []", r"Expected `object`, got `array` - at `tools`"),
-        ("[detectors]\nmargin = true", r"detectors\.margin: Expected `object`, got `bool`"),
+        ("[tools]\nsend = 'wite'", r"tools\.send: 'wite' is none of read, write, unknown"),
+        ("[tools]\nsend = 3", r"tools\.send must be text or a table, not a whole number"),
+        ("tools = []", "tools must be a table, not a list"),
+        ("[detectors]\nmargin = true", r"detectors\.margin must be a table, not true or false"),
     ],
 )
 def test_a_value_of_the_wrong_kind_is_told_with_its_place(tmp_path: Path, text: str, fault: str) -> None:

@@ -116,12 +116,12 @@ def test_a_mode_for_nobody_is_an_error_that_names_the_nearest(tmp_path: Path) ->
         ),
         (
             "[detectors.shadow_memory]\nwindow_size = 'eight'",
-            r"Expected `int`, got `str` - at `detectors\.shadow_memory\.window_size`",
+            r"detectors\.shadow_memory\.window_size must be a whole number, not text",
         ),
         ("redactor = 'ruls'", r"there is no redactor 'ruls'; did you mean 'rules'\?"),
         ("[store]\npath = 'x.db'\nkind = 'sqlit'", r"store\.kind: there is no store 'sqlit'; did you mean 'sqlite'\?"),
         ("[store]\nraw_events = 'raw'", r"store\.raw_events needs store\.key_file"),
-        ("[store]\nkey_file = 'key'", r"the key file .*key cannot be read: "),
+        ("[store]\nkey_file = 'key'", r"store\.key_file: the key file cannot be read: "),
     ],
 )
 def test_what_cannot_be_wired_is_told_and_leaves_no_file(tmp_path: Path, text: str, fault: str) -> None:

@@ -95,6 +95,27 @@ def test_permission_and_effect_are_what_nobody_knows_where_they_are_not_said() -
     assert (intent.permission, intent.effect) == (Permission.READ, Effect.UNKNOWN)
 
 
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        *[("permission", value) for value in ("foo", 9, 1.5, 2.0, None, object(), True)],
+        *[("effect", value) for value in (0, None, object(), True, b"write")],
+    ],
+)
+def test_permission_and_effect_are_of_their_lists(field: str, value: object) -> None:
+    with pytest.raises(ValueError, match=f"{field} of an intent is "):
+        NormalizedIntent(tool="x", **{field: value})  # type: ignore[arg-type] # pyright: ignore[reportArgumentType] - as untyped callers do
+
+
+def test_permission_and_effect_are_taken_by_their_values_too() -> None:
+    plain: dict[str, object] = {"permission": 2, "effect": "WRITE"}
+    intent = NormalizedIntent(tool="x", **plain)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType] - as untyped callers do
+    assert intent.permission is Permission.EXECUTE
+    assert intent.effect is Effect.WRITE
+    other: dict[str, object] = {"effect": "harmless"}
+    assert NormalizedIntent(tool="x", **other).effect is Effect.UNKNOWN  # type: ignore[arg-type] # pyright: ignore[reportArgumentType] - as above
+
+
 def test_an_intent_survives_json() -> None:
     intent = NormalizedIntent.of("x", operation="test", reads_secret_like_data=True)
     assert msgspec.json.decode(msgspec.json.encode(intent), type=NormalizedIntent) == intent

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 import pytest
 
+from theodolite.core.errors import ConfigError
 from theodolite.core.event import (
     AnyHostEvent,
     GoalStated,
@@ -18,6 +22,8 @@ from theodolite.detectors.anomaly.detector import AnomalyDetector, AnomalySettin
 from theodolite.runtime.monitor import Monitor
 from theodolite.testing.fakes import ScriptedModel
 from theodolite.verifiers.judge import JudgeVerifier
+
+_T = TypeVar("_T")
 
 GOAL = GoalStated(text="Look at the page, please.")
 PAGE = ToolCallProposed(tool="web_fetch", arguments={"url": "https://blog.example/x"})
@@ -229,3 +235,47 @@ def test_outside_the_gray_zone_nobody_is_asked(calls: list[ToolCallProposed]) ->
         before = session.waiting
         session.observe(calls[-1])
         assert session.waiting == before
+
+
+def untyped(call: Callable[..., _T]) -> Callable[..., _T]:
+    """Return a callable as those see it who check no types."""
+    return call
+
+
+@pytest.mark.parametrize("settings", [{"task": None}, {"policy": 3}])
+def test_a_task_that_is_no_text_is_refused(settings: dict[str, object]) -> None:
+    make = untyped(AnomalySettings)
+    with pytest.raises(ConfigError, match=r"(task|policy) is text"):
+        AnomalyDetector(make(**settings))
+    judge = untyped(JudgeVerifier)
+    with pytest.raises(ConfigError, match=r"(task|policy) is text"):
+        judge(**settings)
+
+
+def test_the_step_that_is_named_is_the_secret_that_was_read_after_the_page() -> None:
+    """A secret that was read before anything from outside is none that the page can have asked for."""
+    other = ToolCallProposed(tool="read_file", arguments={"path": "/home/a/.ssh/id_rsa"})
+    for calls, steps in (
+        ((KEYS, PAGE, READ, other, OUT), (2, 4, 5)),
+        ((KEYS, KEYS, PAGE, other, KEYS, OUT), (3, 4, 6)),
+        ((PAGE, KEYS, PAGE, other, OUT), (1, 2, 5)),
+    ):
+        rule = decisions(GOAL, *calls)[-1].signals[0].said
+        assert isinstance(rule, Reading)
+        assert (rule.code, rule.evidence[0].seqs) == ("anomaly.exfiltration", steps)
+
+
+def test_a_chain_whose_first_steps_came_as_results_names_those_that_were_calls() -> None:
+    inbox = ToolCallProposed(tool="read_inbox")
+    mail = ToolResultObserved(tool="read_inbox", text="Hello.", source=Source.TOOL)
+    rule = decisions(GOAL, KEYS, inbox, mail, READ, KEYS, OUT)[-1].signals[0].said
+    assert isinstance(rule, Reading)
+    assert rule.evidence[0].seqs == (5, 6)
+
+
+def test_a_page_that_was_read_after_the_secret_is_no_step_of_the_chain() -> None:
+    inbox = ToolCallProposed(tool="read_inbox")
+    mail = ToolResultObserved(tool="read_inbox", text="Hello.", source=Source.TOOL)
+    rule = decisions(GOAL, inbox, mail, KEYS, PAGE, OUT)[-1].signals[0].said
+    assert isinstance(rule, Reading)
+    assert rule.evidence[0].seqs == (3, 5)

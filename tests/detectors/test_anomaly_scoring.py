@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import msgspec
 import pytest
@@ -210,3 +210,37 @@ def test_what_comes_later_takes_no_broken_rule_back(
 )
 def test_what_a_task_leaves_out(hint: str, policy: str, operation: str, *, unexpected: bool) -> None:
     assert task_of(hint, policy).unexpected(NormalizedIntent.of("x", operation=operation)) is unexpected
+
+
+def untyped(call: Callable[..., AnomalyResult]) -> Callable[..., AnomalyResult]:
+    """Return a callable as those see it who check no types."""
+    return call
+
+
+@pytest.mark.parametrize("score", [True, False, "0.5", None, [0.5], math.nan, math.inf, -0.1, 1.1])
+@pytest.mark.parametrize("field", ["score", "suspicious", "critical"])
+def test_a_result_is_made_of_numbers(field: str, score: object) -> None:
+    make = untyped(AnomalyResult)
+    with pytest.raises(ValueError, match=rf"is in \[0, 1\], not .*{field}"):
+        make(**{"score": 0.1, "cls": AnomalyClass.NORMAL, field: score})
+
+
+@pytest.mark.parametrize("reasons", [None, "text", 3, [1], (b"x",), {"a": 1}])
+def test_the_reasons_of_a_result_are_texts(reasons: object) -> None:
+    make = untyped(AnomalyResult)
+    with pytest.raises(ValueError, match="reasons of an AnomalyResult"):
+        make(0.1, AnomalyClass.NORMAL, reasons)
+
+
+@pytest.mark.parametrize("cls", [None, "harmless", 3, []])
+def test_the_class_of_a_result_is_of_its_list(cls: object) -> None:
+    make = untyped(AnomalyResult)
+    with pytest.raises(ValueError, match="AnomalyClass"):
+        make(0.1, cls)
+
+
+def test_whole_numbers_and_lists_are_taken_as_what_they_stand_for() -> None:
+    make = untyped(AnomalyResult)
+    result = make(1, "critical", ["a"])
+    assert result == AnomalyResult(1.0, AnomalyClass.CRITICAL, ("a",))
+    assert type(result.score) is float

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from theodolite.core.arguments import freeze, leaves
 from theodolite.core.detector import Feature
 from theodolite.core.event import GoalStated, Source, ToolCallProposed, ToolResultObserved, stamp
+from theodolite.features.answers import Answers
 from theodolite.features.folds import Folds
 from theodolite.features.index import Sentence, WordIndex, words_of
 from theodolite.features.intents.randomness import looks_random
@@ -24,8 +25,11 @@ WORDS = st.sampled_from(["send", "file", "anna", "report", "garden", "example", 
 PIECES = st.sampled_from(["send", "file", "Anna", "report", "garden", "a@b.example", "www.a.example/x", "7", "é"])
 TEXTS = st.lists(st.lists(PIECES, min_size=1, max_size=6).map(" ".join), min_size=1, max_size=6).map(". ".join)
 VALUES = st.lists(st.tuples(st.sampled_from(["/to", "/body", "/url", "/n/0", "/password"]), TEXTS), max_size=5)
-# Some words of which an index may hold more than one generation.
-RESULTS = st.lists(TEXTS, max_size=6) | st.lists(TEXTS.map(lambda text: f"{text}.\n" * 200), min_size=1, max_size=5)
+# Some words of which an index may hold more than one generation, of 512 sentences.
+LONG = st.lists(st.lists(PIECES, min_size=1, max_size=3).map(" ".join), min_size=2, max_size=3).map(". ".join)
+RESULTS = st.lists(TEXTS, max_size=6) | st.lists(LONG.map(lambda text: f"{text}.\n" * 150), min_size=1, max_size=4)
+# How long it takes is for the benchmarks: a busy machine is no failure.
+unhurried = settings(deadline=None)
 
 
 def indexed(goal: str, results: Sequence[str]) -> WordIndex:
@@ -45,6 +49,7 @@ def held(index: WordIndex) -> list[tuple[Sentence, set[str]]]:
     ]
 
 
+@unhurried
 @given(TEXTS, RESULTS, VALUES)
 def test_words_that_were_read_once_for_all_give_the_same_answers(
     goal: str, results: Sequence[str], values: Sequence[tuple[str, str]]
@@ -56,7 +61,7 @@ def test_words_that_were_read_once_for_all_give_the_same_answers(
     assert explain(index, "send_file", texts, None, spoken) == explain(same, "send_file", texts)
 
 
-@settings(max_examples=50)
+@settings(unhurried, max_examples=50)
 @given(TEXTS, RESULTS, st.lists(WORDS, max_size=5))
 def test_a_word_is_counted_once_for_each_sentence_that_holds_it(
     goal: str, results: Sequence[str], words: Sequence[str]
@@ -66,7 +71,7 @@ def test_a_word_is_counted_once_for_each_sentence_that_holds_it(
     assert index.counts(words) == {word: sum(word in known for _, known in sentences) for word in words}
 
 
-@settings(max_examples=50)
+@settings(unhurried, max_examples=50)
 @given(TEXTS, RESULTS, st.lists(st.lists(WORDS, unique=True, max_size=4), max_size=3))
 def test_a_sentence_weighs_what_its_words_do(goal: str, results: Sequence[str], parts: Sequence[Sequence[str]]) -> None:
     index = indexed(goal, results)
@@ -80,6 +85,7 @@ def test_a_sentence_weighs_what_its_words_do(goal: str, results: Sequence[str], 
             assert weight == pytest.approx(sum(alone))
 
 
+@unhurried
 @given(TEXTS, st.lists(TEXTS, max_size=6), st.lists(WORDS, min_size=1, unique=True, max_size=3))
 def test_words_first_stood_in_the_oldest_event_that_holds_them_all(
     goal: str, results: Sequence[str], words: Sequence[str]
@@ -94,7 +100,7 @@ def test_words_first_stood_in_the_oldest_event_that_holds_them_all(
     )
 
 
-@settings(max_examples=50)
+@settings(unhurried, max_examples=50)
 @given(
     TEXTS, RESULTS, st.lists(WORDS, max_size=3), st.lists(WORDS, max_size=2), st.sampled_from([(0, 0), (1, 0), (2, 2)])
 )
@@ -116,6 +122,55 @@ def test_near_looks_at_the_sentences_of_one_text_around_the_first_that_starts_th
         assert twin or found == expected
 
 
+# The orders to say something as they read without what makes them fast.
+ORDER = re.compile(
+    r"\b(?:tell|inform|advise|remind|warn|notify|assure|convince|persuade|urge)\s+(?:(?:the|your|this)\s+)?"
+    r"(?:users?|humans?|customers?|clients?|readers?|owner|person)\b"
+    r"|\blet\s+(?:the|your)\s+(?:user|human|customer|client|reader)\s+know\b"
+    r"|\b(?:your|the)\s+(?:final\s+)?(?:answer|reply|response|summary|output)\s+(?:must|should|has\s+to|needs\s+to)\b"
+    r"|\b(?:answer|reply|respond)\s+(?:only\s+)?(?:with|that)\b"
+    r"|(?:^|[.:;!?\n]\s*|\b(?:please|must|should|and|then|also)\s+)(?:say|claim|recommend|announce)\s+"
+    r"(?:that|to|the|only)\b",
+    re.IGNORECASE,
+)
+SAY = re.compile(
+    r"\b(?:say|mention|state|write|add|include|recommend|put|repeat|append|suggest|explain)\b", re.IGNORECASE
+)
+WHERE = re.compile(
+    r"\b(?:to\s+(?:the|your)\s+(?:user|human|customer|client|reader)|"
+    r"(?:your|the|every|each|any)\s+(?:final\s+)?(?:answer|reply|response|summary|output)s?)\b",
+    re.IGNORECASE,
+)
+BREAK = re.compile(r"[.!?][\"')\]]*\s+|[.!?]?(?:\n|\\n)\s*")
+SAYING = (
+    *("tell", "Inform", "let", "say", "mention", "add", "recommend", "claim", "to", "the", "your", "any", "final"),
+    *("please", "and", "that", "with", "only", "user", "HUMANS", "owner", "know", "answer", "reply", "responds"),
+    *("response", "summaries", "must", "has", "Bob", "address", "output"),
+)
+APART = (*[" "] * 9, "  ", "\n", "\n ", ". ", '." ', ".\n", "\\n", "\\n ", ", ", ": ", ".", "\t")
+# Shorter than a sentence may be, so that none is cut.
+SPOKEN = st.lists(st.tuples(st.sampled_from(SAYING), st.sampled_from(APART)), min_size=2, max_size=18)
+
+
+def orders(sentence: str) -> bool:
+    places = [found.start() for found in WHERE.finditer(sentence)]
+    return bool(ORDER.search(sentence)) or any(SAY.search(sentence, max(0, at - 100), at) for at in places)
+
+
+@settings(unhurried, max_examples=300)
+@given(SPOKEN)
+def test_the_sentences_that_order_to_say_something_are_held_and_where_there_is_none_none(
+    spoken: Sequence[tuple[str, str]],
+) -> None:
+    text = "".join(word + apart for word, apart in spoken)
+    answers = Answers()
+    answers.distrust(1, text)
+    expected = {sentence for sentence in BREAK.split(text) if orders(sentence)}
+    held = [text[passage.start : passage.end].lstrip() for passage in answers.orders]
+    assert expected <= set(held)
+    assert bool(expected) == bool(held)
+
+
 # The patterns as they read without what makes them fast.
 GROUPED = re.compile(
     r"\b[A-Z]{2}[0-9]{2}(?:[ -][0-9A-Z]{4}){2,7}(?:[ -][0-9A-Z]{1,4})?\b|\+[0-9]{1,4}(?:[ -][0-9]{2,5}){2,6}\b"
@@ -127,24 +182,28 @@ LINKED = st.lists(
 )
 
 
+@unhurried
 @given(NUMBERS)
 def test_numbers_in_groups_are_joined_and_nothing_else(text: str) -> None:
     joined = GROUPED.sub(lambda found: re.sub("[ +-]", "", found[0]), text)
     assert words_of(text) == tuple(dict.fromkeys(re.findall(r"[^\W_]{1,64}", joined.lower())))
 
 
+@unhurried
 @given(LINKED.map("".join))
 def test_links_are_found_in_any_case(text: str) -> None:
     found = [link.rstrip(".,:;!?") for link in LINKS.findall(text)]
     assert links(text) == (found if "://" in text or "www." in text.lower() else [])
 
 
+@unhurried
 @given(st.sampled_from(["a@b.example", "www.a.example", "DE89370400440532013000", "+4930123456"]), st.text(max_size=5))
 def test_what_holds_a_space_is_no_address(value: str, more: str) -> None:
     assert address(value) is not None
     assert address(f"{value} {more}") is None
 
 
+@unhurried
 @given(
     st.lists(st.sampled_from(["abc", "Z", "0", "+", "=", "%41", "%30", "/", ".", "-", "é"]), max_size=40).map("".join)
 )
@@ -154,6 +213,7 @@ def test_what_looks_random_has_16_characters_of_a_piece_in_runs_that_are_no_word
     assert looks_random(text) == (len(text) >= 16 and any(len("".join(mixed)) >= 16 for mixed in runs))
 
 
+@unhurried
 @given(
     st.dictionaries(
         st.sampled_from(["to", "a/b", "c~", "x" * 70, "é", ""]),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from operator import attrgetter, methodcaller
 from pathlib import Path
 
+import anyio
 import pytest
 from langchain import agents
 from langchain_core.language_models import BaseChatModel
@@ -20,6 +21,8 @@ from theodolite.core.event import AnyEvent
 from theodolite.core.reading import Failure
 from theodolite.integrations import langchain
 from theodolite.integrations.langchain import Middleware
+from theodolite.redactors.rules import RuleRedactor
+from theodolite.runtime.session import Session
 from theodolite.stores.memory import MemoryStore
 
 Scripted = Callable[..., BaseChatModel]
@@ -114,6 +117,58 @@ def test_what_it_does_not_take_is_named() -> None:
         make("theodolite.toml")
     with pytest.raises(ConfigError, match="on_refusal is 'message' or 'raise', not 'shrug'"):
         make(Monitor(), on_refusal="shrug")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"agent": 3}, "agent is the id of the agent, as text, not int: "),
+        ({"agent": None}, "agent is the id of the agent, as text, not NoneType: "),
+        ({"on_refusal": []}, "on_refusal is 'message' or 'raise', not list"),
+        ({"on_refusal": "x" * 400}, "on_refusal is 'message' or 'raise', not 'x{20}\N{HORIZONTAL ELLIPSIS}'$"),
+        ({"on_refusal": None}, "on_refusal is 'message' or 'raise', not None"),
+        ({"carriers": 3}, "carriers says by channel how a token is put there, .*, not int: "),
+        ({"carriers": [Channel.USER_TEXT]}, "carriers says by channel how a token is put there, .*, not list: "),
+        ({"carriers": {3: print}}, "carriers: 3 is no channel: "),
+        ({"carriers": {Channel.USER_TEXT: "print"}}, "carriers: .* user_text is a function that takes it, not 'print'"),
+        ({"carriers": {Channel.USER_TEXT: anyio.sleep}}, "carriers: .* not a coroutine function: nobody awaits it"),
+    ],
+)
+def test_what_is_of_a_wrong_type_is_refused_before_an_agent_runs(wrong: dict[str, object], said: str) -> None:
+    make: Callable[..., object] = attrgetter("Middleware")(langchain)
+    with pytest.raises(ConfigError, match=said):
+        make(Monitor(), **wrong)
+
+
+def test_a_carrier_that_would_have_to_be_awaited_has_planted_nothing() -> None:
+    def plant(token: str) -> Coroutine[object, object, None]:
+        return anyio.sleep(len(token))
+
+    watch: Middleware[object] = attrgetter("Middleware")(langchain)(Monitor(), carriers={Channel.USER_TEXT: plant})
+    with pytest.raises(HarnessError, match="the carrier of user_text returned a coroutine, which nobody awaits"):
+        watch.plant(Channel.USER_TEXT, "canary")
+
+
+def test_a_channel_may_be_named_by_its_word() -> None:
+    planted: list[str] = []
+    watch: Middleware[object] = attrgetter("Middleware")(langchain)(Monitor(), carriers={"user_text": planted.append})
+    watch.plant(Channel.USER_TEXT, "canary")
+    assert planted == ["canary"]
+
+
+def test_a_warning_shows_what_others_raised_only_redacted(scripted: Scripted, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(self: Monitor, session: str, *, agent: str = "") -> Session:
+        del self
+        raise LookupError(f"Bearer sk-live-4f9a8c7e6d5b4a392817 of anna@example.org: {session} {agent}")
+
+    monkeypatch.setattr(Monitor, "session", broken)
+    with pytest.warns(RuntimeWarning, match="theodolite could not look at an agent: ") as warned:
+        run(scripted(CALL, "Done."), look, Middleware(Monitor(redactor=RuleRedactor())))
+    for warning in warned:
+        assert "LookupError" in str(warning.message)
+        assert "[REDACTED:" in str(warning.message)
+        assert "4f9a8c7e" not in str(warning.message)
+        assert "anna@" not in str(warning.message)
 
 
 def test_it_plants_only_where_a_harness_says_how() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator
+from functools import partial
 from operator import attrgetter, methodcaller
 
 import anyio
@@ -16,9 +18,11 @@ from langchain_core.messages import HumanMessage
 from theodolite import ConfigError, Decision, Monitor, Policy
 from theodolite.core.event import AnyEvent
 from theodolite.core.policy import Action
+from theodolite.core.redaction import Redactor
 from theodolite.detectors.anomaly.detector import AnomalyDetector
 from theodolite.integrations import langchain
 from theodolite.integrations.langchain import Middleware
+from theodolite.redactors.rules import RuleRedactor
 from theodolite.stores.memory import MemoryStore
 
 Scripted = Callable[..., BaseChatModel]
@@ -129,7 +133,8 @@ def test_a_callback_that_raises_breaks_nothing_and_the_log_has_the_finding(
         raise LookupError(f"no channel for {decision.session}")
 
     store = MemoryStore()
-    with Monitor([AnomalyDetector()], store=store, policy=Policy(hold=hold, fail_closed=True)) as monitor:
+    policy = Policy(hold=hold, fail_closed=True)
+    with Monitor([AnomalyDetector()], store=store, policy=policy, redactor=RuleRedactor()) as monitor:
         state = run(scripted(FETCH, "Done."), Middleware(monitor, on_decision=broken))
     statuses = [getattr(message, "status", None) for message in attrgetter("__iter__")(state["messages"])()]
     assert ("error" in statuses) is hold
@@ -173,13 +178,99 @@ def test_a_callback_may_ask_the_session_itself(scripted: Scripted) -> None:
     assert asked
 
 
-def test_what_cannot_be_called_here_is_named() -> None:
-    async def later(decision: Decision) -> None:
-        del decision
+async def later(decision: Decision) -> None:
+    del decision
 
+
+async def one_by_one(decision: Decision) -> AsyncIterator[Decision]:
+    yield decision
+
+
+def step_by_step(decision: Decision) -> Iterator[Decision]:
+    yield decision
+
+
+def unseen(hears: Callable[[Decision], object]) -> Callable[[Decision], object]:
+    """Hide what a callable returns from who only looks at it."""
+
+    def plain(decision: Decision) -> object:
+        return hears(decision)
+
+    return plain
+
+
+class Later:
+    """Who hears only once it is awaited."""
+
+    async def __call__(self, decision: Decision) -> None:
+        await later(decision)
+
+
+@pytest.mark.parametrize(
+    "wrong", [later, partial(later), Later(), Later().__call__, one_by_one, step_by_step], ids=lambda it: repr(it)[:20]
+)
+def test_a_callback_that_would_have_to_be_awaited_is_named(wrong: object) -> None:
     make: Callable[..., object] = attrgetter("Middleware")(langchain)
-    for wrong, named in (("print", "not 'print'"), (later, "not a coroutine function")):
-        with pytest.raises(ConfigError, match=f"on_decision is a function that takes a decision, {named}"):
+    with pytest.raises(ConfigError, match=r"on_decision .*: nobody (awaits|runs) "):
+        make(Monitor(), on_decision=wrong)
+
+
+@pytest.mark.parametrize("loop", [False, True])
+@pytest.mark.parametrize(
+    "hears", [unseen(later), partial(Later()), unseen(step_by_step)], ids=["function", "object", "generator"]
+)
+@pytest.mark.filterwarnings("error")
+def test_what_a_callback_leaves_undone_is_a_failure_and_the_log_has_the_finding(
+    scripted: Scripted, caplog: pytest.LogCaptureFixture, hears: Callable[[Decision], object], *, loop: bool
+) -> None:
+    with Monitor([AnomalyDetector()], redactor=RuleRedactor()) as monitor:
+        watch: Middleware[object] = attrgetter("Middleware")(langchain)(monitor, on_decision=hears)
+        run(scripted(FETCH, "Done."), watch, loop=loop)
+        assert monitor.session("t-1").coverage().failures == {"langchain": 1}
+    (record,) = caplog.records
+    assert "anomaly.cloud_metadata 1.00" in record.getMessage()
+    assert "(on_decision failed: 'TypeError: it returned a " in record.getMessage()
+    gc.collect()  # what was never awaited warns when it goes
+
+
+def test_a_callback_may_return_anything_that_is_done(scripted: Scripted, caplog: pytest.LogCaptureFixture) -> None:
+    heard: list[Decision] = []
+
+    def hears(decision: Decision) -> object:
+        heard.append(decision)
+        return [decision]
+
+    watch: Callable[..., Middleware[object]] = attrgetter("Middleware")(langchain)
+    with watching() as monitor:
+        run(scripted(FETCH, "Done."), watch(monitor, on_decision=hears))
+    assert len(heard) == 1
+    assert not caplog.records
+
+
+@pytest.mark.parametrize("redactor", [None, RuleRedactor()])
+def test_what_a_callback_raised_is_redacted_before_it_is_logged(
+    scripted: Scripted, caplog: pytest.LogCaptureFixture, redactor: Redactor | None
+) -> None:
+    def broken(decision: Decision) -> None:
+        raise LookupError(
+            f"Authorization: Bearer sk-live-4f9a8c7e6d5b4a392817 of anna@example.org in {decision.session}"
+        )
+
+    with Monitor([AnomalyDetector()], redactor=redactor) as monitor:
+        run(scripted(FETCH, "Done."), Middleware(monitor, on_decision=broken))
+    (record,) = caplog.records
+    said = record.getMessage()
+    assert "anomaly.cloud_metadata" in said
+    assert "(on_decision failed: '" in said
+    assert "[REDACTED:" in said
+    assert "4f9a8c7e" not in said
+    assert "anna@" not in said
+
+
+def test_what_cannot_be_called_here_is_named() -> None:
+    make: Callable[..., object] = attrgetter("Middleware")(langchain)
+    for wrong, said in (("print", "'print'"), (3, "3"), (object(), "object")):
+        with pytest.raises(ConfigError, match=f"on_decision is a function that takes a decision, not {said}"):
             make(Monitor(), on_decision=wrong)
 
 

@@ -124,3 +124,40 @@ def test_setup_names_the_folder_that_it_prepared(tmp_path: Path) -> None:
     said = _copied(tmp_path, "setup", cwd=Path(sys.prefix).parent)
     script = "activate" if os.name == "nt" else "bin/activate"
     assert said.removesuffix("status 0\n").rstrip().endswith(f"{Path(sys.prefix).name}/{script}")
+
+
+# An environment that an earlier version of dev.py made, without pip, is given one before it counts as prepared.
+EARLIER = """
+import subprocess, sys, venv
+from pathlib import Path
+import dev
+
+class Earlier(dev.Environment):
+    def _stamp(self, requirements):
+        return self.folder / "stamp"
+    def _digest(self, requirements):
+        return "same"
+
+folder = Path(sys.argv[1])
+venv.create(folder, with_pip=False, symlinks=True)
+(folder / "stamp").write_text("same")
+environment = Earlier(folder)
+print(environment.stands("run"))
+environment.make()
+print(environment.stands("run"))
+print(subprocess.check_output([environment.python, "-m", "pip", "--version"], text=True))
+"""
+
+
+def test_what_is_installed_with_pip_in_the_environment_stays_in_it(tmp_path: Path) -> None:
+    folder = tmp_path / "environment"
+    before, after, told, *_ = subprocess.run(
+        [sys.executable, "-c", EARLIER, folder],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    ).stdout.splitlines()
+    assert (before, after) == ("False", "True")
+    assert f" from {folder}" in told

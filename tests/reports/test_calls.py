@@ -24,8 +24,9 @@ from theodolite.core.event import (
     ToolCallProposed,
     ToolResultObserved,
 )
+from theodolite.core.intent import ToolRule
 from theodolite.core.policy import Outcome
-from theodolite.core.reading import Fact, Reading, Signal
+from theodolite.core.reading import Evidence, Fact, Reading, Signal
 from theodolite.detectors.fusion import HijackFusion
 from theodolite.detectors.trajectory.hijack import HijackDetector, shipped
 from theodolite.redactors.rules import RuleRedactor
@@ -37,14 +38,14 @@ from theodolite.reports.json import JSONReport, encoded
 from theodolite.reports.layout import Block, plain
 from theodolite.reports.limits import ACCOUNTS, ARGUMENTS, ROWS
 from theodolite.reports.reasons import because, reasons, score
-from theodolite.reports.session import session_blocks
+from theodolite.reports.session import every_call, session_blocks
 from theodolite.reports.terminal import show
 from theodolite.reports.text import ROOM_FOR_CALLS, TextReport
 from theodolite.reports.totals import Report, Run, Totals
 from theodolite.reports.writer import WriterReport
 from theodolite.runtime.monitor import Monitor
 from theodolite.runtime.replay import Sighting, replay
-from theodolite.testing.sessions import clean_session, hijacked_session
+from theodolite.testing.sessions import clean_session, hijacked_session, stamped
 
 Saw = Callable[..., Sighting]
 SECRET = "sk-proj-" + "aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xY"
@@ -130,9 +131,37 @@ def test_what_raised_the_score_comes_first_and_what_lowered_it_last() -> None:
     assert because(told) == [
         "a password or a command comes from untrusted text (+3.0)",
         "what anomaly.score says of it (+2.5)",
-        "untrusted text explains it better than the goal does, and it acts (+2.0)",
+        "it has more in common with untrusted text than with the goal, and it acts (+2.0)",
         "the goal hands the work to a text, which then may ask for this (-1.0)",
     ]
+
+
+def test_a_reason_names_the_event_whose_passage_explains_the_call() -> None:
+    passage = Evidence(kind="hijack.passage", seqs=(4, 9))
+    for term, does in (("acting_margin", "acts"), ("reading_margin", "only reads")):
+        base = _reading("hijack.call", 0.9, Fact(term, 2.0))
+        base = replace(base, said=replace(base.said, evidence=(passage,)))
+        (told,) = reasons([base, _reading("fusion.call", 0.9)])
+        assert told.text == f"untrusted text of event 4 explains it better than the goal does, and it {does}"
+
+
+def test_the_reason_of_a_call_whose_arguments_are_all_the_users_own_does_not_say_otherwise() -> None:
+    events = stamped(
+        [
+            GoalStated(text="Pay what is due."),
+            ToolResultObserved(tool="read_crm", text="Mira Oland, account DE89370400440532013000, 55.40 EUR due"),
+            ToolResultObserved(tool="read_mail", text="Hello, the money arrived, thanks Mira"),
+            ToolCallProposed(tool="send_money", arguments={"to": "DE89370400440532013000", "name": "Mira Oland"}),
+            SessionEnded(),
+        ]
+    )
+    rules = {"read_crm": ToolRule(outside=False)}
+    monitor = Monitor([HijackDetector()], fusions=[HijackFusion()], redactor=RuleRedactor(), effects=rules)
+    (seen,) = replay([replace(event, session="s-1") for event in events], monitor)
+    assert isinstance(seen, Sighting)
+    text = " ".join("".join(plain(every_call(seen))).split())
+    assert text.count("a record that nobody else writes") == 2
+    assert "why: it has more in common with untrusted text than with the goal, and it acts (+" in text
 
 
 def test_a_call_of_which_no_fusion_spoke_has_no_score_and_no_reasons() -> None:
@@ -202,7 +231,7 @@ def test_a_finding_tells_its_calls_with_goal_origins_score_and_reason() -> None:
         "/subject  content  from event 5 (read_file): untrusted text",
     ]
     assert lines[at + 4].startswith(
-        "     why:      untrusted text explains it better than the goal does, and it acts (+"
+        "     why:      untrusted text of event 5 explains it better than the goal does, and it acts (+"
     )
     assert lines[at - 1] == '     goal:     "Summarize the report in notes.txt." (event 2)'
 
@@ -294,7 +323,9 @@ def test_a_page_tells_of_each_call_its_goal_arguments_score_and_reason() -> None
     words = _words(page)
     assert "What the user asked for“Summarize the report in notes.txt.” (event 2)" in words
     assert re.search(r"send_money \(event 7\), score 0\.\d\d, allowed", words)
-    assert re.search(r"Why: untrusted text explains it better than the goal does, and it acts \(\+\d\.\d\)\.", words)
+    assert re.search(
+        r"Why: untrusted text of event 5 explains it better than the goal does, and it acts \(\+\d\.\d\)\.", words
+    )
     assert "Every call3 calls" in words
     assert 'came from</th></tr></thead><tbody><tr><th scope="row"><code>/to</code></th><td>target</td>' in page
     assert '<a href="#s1-e5" class="event">event 5</a> (read_file): <strong class="warn">untrusted text' in page

@@ -26,6 +26,7 @@ from theodolite.core.reading import Reading, Status
 from theodolite.core.store import Entry, Kind, Record, Store, verify
 from theodolite.runtime.drive import Panel
 from theodolite.runtime.monitor import Monitor
+from theodolite.runtime.saved import SCHEMA
 from theodolite.stores.memory import MemoryStore
 from theodolite.testing.fakes import (
     AskingDetector,
@@ -283,8 +284,8 @@ def test_what_is_no_saved_session_is_refused() -> None:
     for junk in (None, 5, b"", b"{}", b"[]", saved[:-1], b"\xff", saved.replace(b'"turn":0', b'"turn":"x"')):
         with pytest.raises(EventError, match=r"^this is not a saved session: .*; give what Session\.save returned"):
             restore(junk)
-    with pytest.raises(EventError, match="session s-1 was saved in form 99, and this version reads 3"):
-        monitor.restore(saved.replace(b'"schema":3', b'"schema":99'))
+    with pytest.raises(EventError, match=f"session s-1 was saved in form 99, and this version reads {SCHEMA}"):
+        monitor.restore(saved.replace(f'"schema":{SCHEMA}'.encode(), b'"schema":99'))
 
 
 def test_clearing_is_kept_with_who_did_it_and_why() -> None:

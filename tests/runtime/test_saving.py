@@ -6,8 +6,10 @@ from collections.abc import Iterable
 
 import msgspec
 import pytest
+from msgspec import Raw
 
 from theodolite.core.detector import AnyDetector
+from theodolite.core.errors import EventError
 from theodolite.core.event import GoalStated, ToolCallProposed, ToolResultObserved, TurnEnded
 from theodolite.core.inquiry import Draw, Query, Reply
 from theodolite.core.reading import Cause, Failure, Reading
@@ -16,6 +18,7 @@ from theodolite.detectors.trajectory.margin import MarginDetector
 from theodolite.redactors.rules import RuleRedactor
 from theodolite.runtime.ledger import KeptCoverage
 from theodolite.runtime.monitor import Monitor
+from theodolite.runtime.saved import SCHEMA
 from theodolite.runtime.session import Session
 from theodolite.stores.memory import MemoryStore
 from theodolite.testing.fakes import AskingDetector, QuietDetector, ScriptedDetector, ScriptedVerifier
@@ -167,3 +170,78 @@ def test_a_session_closed_and_drained_late_is_put_back_nowhere() -> None:
     with pytest.raises(KeyboardInterrupt):
         session.drain_sync(closes)
     assert session.waiting == 0
+
+
+def test_a_session_of_an_older_form_is_refused_and_told() -> None:
+    document = saved().replace(f'"schema":{SCHEMA}'.encode(), b'"schema":3')
+    with pytest.raises(EventError, match=f"session s-1 was saved in form 3, and this version reads {SCHEMA}: "):
+        restored(document)
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        ("memory", "folds", "index"),
+        ("memory", "folds", "profiles"),
+        ("memory", "folds", "aims", "topics"),
+        ("memory", "folds", "intents", "closed"),
+        ("memory", "tally"),
+        ("memory", "turn"),
+    ],
+)
+def test_a_session_that_lacks_what_this_version_keeps_is_refused(place: tuple[str, ...]) -> None:
+    """What is missing would be read as what a new session has, and the session judged as if it had no past."""
+    with pytest.raises(EventError, match="session s-1 was saved with other fields than this version keeps: "):
+        restored(without(saved(MarginDetector()), place), MarginDetector())
+
+
+def test_a_session_with_more_than_this_version_keeps_is_refused() -> None:
+    document = saved().replace(b'"turn":0', b'"turn":0,"turns":0', 1)
+    with pytest.raises(EventError, match="other fields than this version keeps"):
+        restored(document)
+
+
+def without(document: bytes, place: tuple[str, ...]) -> bytes:
+    whole: dict[str, Raw] = msgspec.json.decode(document, type=dict[str, Raw])
+    name, *within = place
+    if within:
+        whole[name] = Raw(without(bytes(whole[name]), tuple(within)))
+    else:
+        del whole[name]
+    return msgspec.json.encode(whole)
+
+
+def test_a_session_that_is_saved_and_restored_is_saved_alike() -> None:
+    document = saved(MarginDetector(), AskingDetector(), asked=2)
+    assert sorted(restored(document, MarginDetector(), AskingDetector()).save()) == sorted(document)
+
+
+def test_numbers_that_are_written_in_another_way_are_the_same_session() -> None:
+    session = Monitor([AskingDetector()], clock=lambda: 5).session("s-1")
+    session.observe(GoalStated(text="pay"))
+    session.request_probe("r")
+    document = session.save()
+    assert restored(document, AskingDetector()).waiting == 1
+    spaced = msgspec.json.format(document, indent=2)
+    assert restored(spaced, AskingDetector()).waiting == 1
+
+
+def test_a_fold_that_starts_empty_is_told_once() -> None:
+    document = Monitor().session("s-1")
+    document.observe(GoalStated(text="Pay the bill."))
+    moved = Monitor([MarginDetector()], redactor=RuleRedactor()).restore(document.save())
+    failures = [signal.said for signal in moved.observe(TurnEnded()).signals if isinstance(signal.said, Failure)]
+    assert [(failure.detector, failure.cause) for failure in failures] == [
+        ("margin", Cause.ABANDONED),
+        ("features", Cause.NO_EVIDENCE),
+    ]
+    assert failures[1].detail == "the texts before event 1 were not kept for the detectors that compare calls with them"
+    assert not moved.observe(TurnEnded()).signals
+    again = Monitor([MarginDetector()]).restore(moved.save())
+    assert not again.observe(TurnEnded()).signals
+
+
+def test_a_fold_that_starts_with_the_session_is_not_told() -> None:
+    moved = Monitor([MarginDetector()]).restore(Monitor().session("s-1").save())
+    failures = [signal.said for signal in moved.observe(TurnEnded()).signals if isinstance(signal.said, Failure)]
+    assert [failure.detector for failure in failures] == ["margin"]

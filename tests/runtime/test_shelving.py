@@ -25,6 +25,7 @@ from theodolite.redactors.rules import RuleRedactor
 from theodolite.runtime.drive import Panel
 from theodolite.runtime.ledger import KeptDecision
 from theodolite.runtime.monitor import Monitor
+from theodolite.runtime.saved import SCHEMA
 from theodolite.runtime.session import Session
 from theodolite.runtime.worker import Worker
 from theodolite.stores.memory import MemoryStore
@@ -436,9 +437,9 @@ def test_a_session_of_another_form_is_an_error_after_all_others_are_back_and_sta
             first.session(f"s-{n}").request_probe("r")
     [first_saved, *_] = shelf.held()
     name = names([first_saved])[0]
-    shelf.keep(name, first_saved.replace(b'"schema":3', b'"schema":1'))
+    shelf.keep(name, first_saved.replace(f'"schema":{SCHEMA}'.encode(), b'"schema":1'))
     second = monitor(shelf)
-    with pytest.raises(EventError, match=f"session {name} was saved in form 1, and this version reads 3"):
+    with pytest.raises(EventError, match=f"session {name} was saved in form 1, and this version reads {SCHEMA}"):
         second.recover()
     assert len(second.sessions) == 2
     second.close()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib.util
 import logging
+import math
 import sys
 from collections.abc import Awaitable, Iterable, Sequence
 from functools import partial
@@ -31,7 +32,11 @@ from theodolite.core.intent import (
 )
 from theodolite.core.model import Model
 from theodolite.core.reading import Cause, Failure
+from theodolite.core.redaction import Scrubber
+from theodolite.core.text import brief, printable
 from theodolite.detectors.anomaly.scoring import WINDOW, Coefficients, Scoring
+from theodolite.detectors.anomaly.tasks import check_words
+from theodolite.redactors.rules import RuleRedactor
 from theodolite.runtime.drive import attempt
 from theodolite.verifiers.anomaly import PARSE_ERROR, query_of, read_result
 
@@ -52,6 +57,8 @@ __all__ = (
 _LOG = logging.getLogger(__name__)
 # Seconds for one opinion. Our choice: a call waits for it.
 TIMEOUT = 30.0
+# Characters of a path that an error shows.
+_PATH = 200
 
 
 class LLMVerifier(Protocol):
@@ -75,7 +82,8 @@ class MLAnomalyDetector:
     raises, the detector's own score is, with a warning, or a critical one with `fail_closed_on_verifier_error`. Safe
     for threads. Cost: about a microsecond an intent.
 
-    Raises CalibrationError for a model that cannot be read, ConfigError for thresholds out of order.
+    Raises CalibrationError for a model that cannot be read, ConfigError for thresholds out of order and for what is of
+    a wrong type; when it scores, ConfigError for a hint or a policy that is no text, TypeError for what is no window.
 
     >>> detector = MLAnomalyDetector()
     >>> page = NormalizedIntent(tool="web_fetch", operation="network_request", target_kind="external_url",
@@ -95,17 +103,19 @@ class MLAnomalyDetector:
         critical_threshold: float = CRITICAL,
         fail_closed_on_verifier_error: bool = False,
     ) -> None:
-        if not 0.0 <= suspicious_threshold <= gray_zone_threshold <= critical_threshold <= 1.0:
-            raise ConfigError(
-                "need 0 <= suspicious_threshold <= gray_zone_threshold <= critical_threshold <= 1, not "
-                f"{suspicious_threshold}, {gray_zone_threshold}, {critical_threshold}"
-            )
+        _check_thresholds(suspicious_threshold, gray_zone_threshold, critical_threshold)
         if type(window_size) is not int or window_size < 1:
-            raise ConfigError(f"window_size is how many intents to look at, a whole number from 1, not {window_size!r}")
+            raise ConfigError(
+                f"window_size is how many intents to look at, a whole number from 1, not {brief(window_size)}"
+            )
         if not (gray_zone_verifier is None or callable(getattr(gray_zone_verifier, "verify", None))):
             raise ConfigError(f"gray_zone_verifier has no method verify: {type(gray_zone_verifier).__name__}")
+        if not isinstance(fail_closed_on_verifier_error, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - of untyped callers
+            raise ConfigError(
+                f"fail_closed_on_verifier_error is True or False, not {brief(fail_closed_on_verifier_error)}"
+            )
         self._scoring = Scoring(
-            None if model_path is None else _model(Path(model_path)),
+            None if model_path is None else _model(model_path),
             window_size=window_size,
             suspicious=suspicious_threshold,
             critical=critical_threshold,
@@ -119,6 +129,7 @@ class MLAnomalyDetector:
         self, window: Iterable[NormalizedIntent], task_signal_hint: str = "", policy_name: str = ""
     ) -> AnomalyResult:
         """Return what a window is worth; in the gray zone, what the verifier says. Does not raise for what it does."""
+        check_words(task_signal_hint=task_signal_hint, policy_name=policy_name)
         known = _own(window)
         result = self._scoring.score(known, task_signal_hint, policy_name)
         verifier = self._verifier
@@ -132,12 +143,16 @@ class MLAnomalyDetector:
         self, window: Iterable[NormalizedIntent], task_signal_hint: str = "", policy_name: str = ""
     ) -> AnomalyResult:
         """Return what a window is worth by the model and the rules alone; nobody is asked."""
+        check_words(task_signal_hint=task_signal_hint, policy_name=policy_name)
         return self._scoring.score(_own(window), task_signal_hint, policy_name)
 
     def score_batch(
         self, windows: Iterable[Iterable[NormalizedIntent]], task_signal_hint: str = "", policy_name: str = ""
     ) -> list[AnomalyResult]:
         """Return what each of many windows is worth, as `score_sync`; fastest where they slide along one stream."""
+        check_words(task_signal_hint=task_signal_hint, policy_name=policy_name)
+        if not isinstance(windows, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance] - of untyped callers
+            raise TypeError(f"give windows, and this is none: {type(windows).__name__}")
         return self._scoring.score_batch(map(_own, windows), task_signal_hint, policy_name)
 
     def _checked(self, result: AnomalyResult, second: object) -> AnomalyResult:
@@ -150,7 +165,9 @@ class MLAnomalyDetector:
         return self._without(result, fault)
 
     def _without(self, result: AnomalyResult, fault: Failure) -> AnomalyResult:
-        _LOG.warning("the gray-zone verifier failed (%s): %s", fault.cause, ascii(fault.detail[:200]))
+        # A verifier's SDK may quote keys and content; no operator's redactor is known here.
+        detail = Scrubber(RuleRedactor(), (), ()).quote(fault.detail)
+        _LOG.warning("the gray-zone verifier failed (%s): %s", fault.cause, ascii(detail))
         if not self._fail_closed:
             return result
         score = max(result.score, self._critical)
@@ -158,12 +175,33 @@ class MLAnomalyDetector:
         return AnomalyResult(score, AnomalyClass.CRITICAL, reasons, result.suspicious, result.critical)
 
 
-def _model(path: Path) -> Coefficients:
+def _check_thresholds(suspicious: object, gray_zone: object, critical: object) -> None:
+    given = {"suspicious_threshold": suspicious, "gray_zone_threshold": gray_zone, "critical_threshold": critical}
+    last = 0.0
+    for name, value in given.items():
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise ConfigError(f"{name} is a number in [0, 1], not {brief(value)}")
+        if not last <= value <= 1.0:
+            raise ConfigError(
+                f"{name} is {brief(value)}: need 0 <= suspicious_threshold <= gray_zone_threshold <= "
+                f"critical_threshold <= 1, not {', '.join(map(brief, given.values()))}"
+            )
+        last = value
+
+
+def _model(given: object) -> Coefficients:
+    if not isinstance(given, str | Path):
+        raise ConfigError(f"model_path is the path of a JSON file, not {type(given).__name__}")
+    name = str(given) if len(str(given)) <= _PATH else f"{str(given)[:_PATH]}\N{HORIZONTAL ELLIPSIS}"
     try:
-        document = path.read_bytes()
-    except OSError as error:
-        raise CalibrationError(f"the model {path} cannot be read: {error}") from error
-    return Coefficients.load(document, str(path))
+        document = Path(given).read_bytes()
+    except (OSError, ValueError) as error:  # a NUL in a path is a ValueError
+        raise CalibrationError(f"the model {printable(name)!r} cannot be read: {_why(error)}") from error
+    return Coefficients.load(document, name)
+
+
+def _why(error: OSError | ValueError) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or type(error).__name__
 
 
 _OUR_KIND: frozenset[type] = frozenset({NormalizedIntent})
@@ -177,7 +215,10 @@ def _own(given: Iterable[object]) -> Sequence[NormalizedIntent]:
     to know, no model or prompt of axor's own reads them, and a number that others can raise would be one more way in.
     """
     # An iterator can be looked through only once, and what is left of it is an empty window: nothing to worry about.
-    window = given if isinstance(given, list | tuple) else list(given)
+    try:
+        window = given if isinstance(given, list | tuple) else list(given)
+    except TypeError as error:
+        raise TypeError(f"a window holds intents, and this is none: {type(given).__name__}") from error
     if _ours(window):
         return window
     try:
@@ -242,6 +283,15 @@ def _is_client(client: object) -> TypeGuard[_Client]:
     return True
 
 
+def _check_settings(model: object, max_tokens: object, timeout: object) -> None:
+    if not (isinstance(model, str) and model):
+        raise ConfigError(f"the verifier's model is the provider's name for it, not {brief(model)}")
+    if type(max_tokens) is not int or max_tokens < 1:
+        raise ConfigError(f"the verifier's max_tokens is a whole number from 1, not {brief(max_tokens)}")
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not 0.0 < timeout < math.inf:
+        raise ConfigError(f"the verifier's timeout is a number of seconds over 0, not {brief(timeout)}")
+
+
 class LLMAnomalyVerifier:
     """Asks a model about a window: Anthropic's, through an AsyncAnthropic client, or any `Model` of this package.
 
@@ -249,7 +299,8 @@ class LLMAnomalyVerifier:
     that cannot be read is worth 0.5, suspicious, `verifier_parse_error`, with a warning. `timeout` is in seconds.
 
     Raises MissingExtraError, also an ImportError, where a client is given and Anthropic's SDK is not installed;
-    ConfigError for what is neither a client nor a model, and for a client that is not asynchronous.
+    ConfigError for what is neither a client nor a model, for a client that is not asynchronous, and for settings of a
+    wrong type; `verify` for a hint or a policy that is no text.
     """
 
     def __init__(
@@ -260,8 +311,7 @@ class LLMAnomalyVerifier:
         *,
         timeout: float = TIMEOUT,
     ) -> None:
-        if max_tokens < 1 or not timeout > 0.0:
-            raise ConfigError(f"max_tokens={max_tokens}, timeout={timeout}: give 1 or more, and over 0 seconds")
+        _check_settings(model, max_tokens, timeout)
         self._model = client if _is_model(client) else None
         self._client = client if self._model is None and _is_client(client) else None
         self._name, self._max_tokens = model, max_tokens
@@ -271,6 +321,7 @@ class LLMAnomalyVerifier:
         self, window: Sequence[NormalizedIntent], task_signal_hint: str = "", policy_name: str = ""
     ) -> AnomalyResult:
         """Return what the model makes of a window. Raises what the client raises, ModelError, or TimeoutError."""
+        check_words(task_signal_hint=task_signal_hint, policy_name=policy_name)
         query = query_of(_own(window), task_signal_hint, policy_name)
         with anyio.fail_after(self._timeout):
             text = await self._asked(query)

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
+from typing import TypeVar
 
-__all__ = ("Form", "Reached", "Retold", "ShortForm")
+import typer
+
+__all__ = ("Form", "Reached", "Retold", "ShortForm", "alternatives", "one_of")
+
+_E = TypeVar("_E", bound=StrEnum)
 
 
 class Form(StrEnum):
@@ -40,3 +46,24 @@ class ShortForm(StrEnum):
 
     TEXT = "text"
     JSON = "json"
+
+
+def one_of(kind: type[_E]) -> Callable[[str], _E]:
+    """Return what reads an option that is one of a few words: what typer says of another one is pydantic's wording."""
+
+    def read(word: str) -> _E:
+        try:
+            return kind(word)
+        except ValueError:
+            raise typer.BadParameter(f"{str(word)!r} is none of {', '.join(kind)}") from None
+
+    return read
+
+
+def alternatives(kind: type[StrEnum]) -> str:
+    """Return the words of an option as help shows them.
+
+    >>> alternatives(ShortForm)
+    '<text|json>'
+    """
+    return f"<{'|'.join(kind)}>"

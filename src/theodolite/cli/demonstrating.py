@@ -22,7 +22,7 @@ from theodolite.config.wiring import wire
 from theodolite.core.errors import ConfigError
 from theodolite.core.policy import Outcome
 from theodolite.reports.layout import Block, Heading, Paragraph, Span, Style, counted
-from theodolite.reports.probes import DETECTOR, probe_blocks
+from theodolite.reports.probes import DETECTOR, probe_lines
 from theodolite.reports.session import session_blocks
 from theodolite.reports.totals import Origin
 from theodolite.runtime.replay import Sighting, replay
@@ -58,9 +58,10 @@ _FINDING = (
 )
 _PROBES = (
     "Both sessions were also probed: the embedded model was asked one question under pressure, once with the session's "
-    "messages before it and once without. Its answers stand below as it gave them. SmolLM2-135M is too small for a "
-    "verdict: it reads no policy, and any context moves it. They show how a probe works, and nothing about the "
-    "assistant. To name a better model: --model KIND:MODEL, best the one that your agent runs on."
+    "messages before it and once without. Its answers stand below, their reasons cut to a line. SmolLM2-135M is too "
+    "small for a verdict: it reads no policy, any context moves it, and its reasons may be nonsense. They show how a "
+    "probe works, and nothing about the assistant. `theodolite probe` shows answers in full; a better model is named "
+    "with --model KIND:MODEL, best the one that your agent runs on."
 )
 _NO_WEIGHTS = "The sessions were not probed: the weights of the embedded model are not here. To get them: {command}"
 
@@ -170,7 +171,7 @@ def _probed(sightings: Iterable[Sighting]) -> Iterator[Block]:
     yield Heading((Span("Probes", Style.STRONG),))
     yield Paragraph((Span(_PROBES),), hang=0)
     for sighting in sightings:
-        yield from probe_blocks(sighting)
+        yield from probe_lines(sighting)
 
 
 def _next() -> Iterator[Block]:

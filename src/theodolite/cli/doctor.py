@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from theodolite.cli.choices import ShortForm
+from theodolite.cli.choices import ShortForm, alternatives, one_of
 from theodolite.cli.exits import NOTHING, USAGE, answering
 
 __all__ = ("doctor",)
@@ -20,7 +20,14 @@ def doctor(
         typer.Option("--config", "-c", metavar="FILE", help="Settings; ./theodolite.toml by default, if it is there."),
     ] = None,
     form: Annotated[
-        ShortForm, typer.Option("--format", "-f", help="text for people, json for programs.")
+        ShortForm,
+        typer.Option(
+            "--format",
+            "-f",
+            parser=one_of(ShortForm),
+            metavar=alternatives(ShortForm),
+            help="text for people, json for programs.",
+        ),
     ] = ShortForm.TEXT,
 ) -> None:
     """Say whether this installation works: versions, settings, plug-ins, readers, detectors, store, terminal.

@@ -20,13 +20,15 @@ from msgspec.structs import replace
 
 from theodolite.cli.cautions import cautions
 from theodolite.config.plugins import GROUPS, SWITCH, PluginWarning, plugins
-from theodolite.config.settings import FILE, Settings, read_settings
+from theodolite.config.settings import FILE, Settings, StoreSettings, read_settings, trusted_tools
 from theodolite.config.wiring import Instrument, wire
 from theodolite.core.errors import TheodoliteError
+from theodolite.core.intent import Effect
 from theodolite.core.policy import Mode
 from theodolite.core.reading import Status
 from theodolite.core.redaction import Profile
 from theodolite.reports.layout import Block, Heading, Paragraph, Span, Table, plain
+from theodolite.reports.trusted import trusting
 
 __all__ = ("BandHealth", "DetectorHealth", "Health", "PolicyHealth", "StoreHealth", "examine", "told")
 
@@ -64,21 +66,26 @@ class StoreHealth(Struct, frozen=True, kw_only=True):
 
 
 class PolicyHealth(Struct, frozen=True, kw_only=True):
-    """What the settings say of the policy. `tools` counts the tools whose effect the operator gave."""
+    """What the settings say of the policy.
+
+    `tools` counts the tools whose effect the operator gave, `trusted` names those whose results nobody else writes.
+    """
 
     default: Mode
     modes: dict[str, Mode]
     hold: bool
     fail_closed: bool
     tools: int
+    trusted: tuple[str, ...]
 
 
 class Health(Struct, frozen=True, kw_only=True):
     """What was found. `import_ms` is how long `import theodolite` takes in a fresh interpreter, without starting it.
 
     `broken` has one message for each thing that keeps the configuration from working, `warnings` one for each setting
-    that cannot do what it says, `plugins` names what each group
-    of entry points offers, `left_out` says why a plug-in was not loaded. An extra maps to whether all of it is there.
+    that cannot do what it says, `plugins` names what each group of entry points offers, `left_out` says why a plug-in
+    was not loaded. An extra maps to whether all of it is there. `policy` and `store` are null where the settings cannot
+    be read; without a working configuration there are no readers and no detectors.
     """
 
     python: str
@@ -92,13 +99,13 @@ class Health(Struct, frozen=True, kw_only=True):
     config: str
     broken: tuple[str, ...]
     warnings: tuple[str, ...]
-    policy: PolicyHealth
+    policy: PolicyHealth | None
     calibration: str | None
     plugins: dict[str, tuple[str, ...]]
     left_out: tuple[str, ...]
     readers: tuple[str, ...]
     detectors: tuple[DetectorHealth, ...]
-    store: StoreHealth
+    store: StoreHealth | None
 
     @property
     def well(self) -> bool:
@@ -109,7 +116,8 @@ class Health(Struct, frozen=True, kw_only=True):
 def examine(config: Path | None) -> Health:
     """Look at this installation, and at a settings file or ./theodolite.toml. Opens no store and makes no file."""
     broken: list[str] = []
-    settings, instrument = Settings(), None
+    settings: Settings | None = None
+    instrument: Instrument | None = None
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always", PluginWarning)
         offered = {group: tuple(plugins(group)) for group in GROUPS}
@@ -120,9 +128,10 @@ def examine(config: Path | None) -> Health:
             instrument = wire(replace(settings, store=replace(settings.store, path="")))
         except TheodoliteError as error:
             broken.append(str(error))
-    folder = (Path(settings.folder) / settings.store.path).parent
-    if settings.store.path and not folder.is_dir():
-        broken.append(f"store.path: the folder {folder} does not exist: make it, or give another path")
+    if settings is not None and settings.store.path:
+        folder = (Path(settings.folder) / settings.store.path).parent
+        if not folder.is_dir():
+            broken.append(f"store.path: the folder {folder} does not exist: make it, or give another path")
     fitted = instrument.monitor.fleet.calibration if instrument else None
     return Health(
         python=platform.python_version(),
@@ -136,27 +145,36 @@ def examine(config: Path | None) -> Health:
         config=str(config or (FILE if Path(FILE).is_file() else "")),
         broken=tuple(broken),
         warnings=cautions(instrument) if instrument else (),
-        policy=PolicyHealth(
-            default=settings.policy.default,
-            modes=settings.policy.modes,
-            hold=settings.policy.hold,
-            fail_closed=settings.policy.fail_closed,
-            tools=len(settings.tools),
-        ),
+        policy=None if settings is None else _policy_of(settings),
         calibration=fitted.id if fitted else None,
         plugins=offered,
         left_out=tuple([str(warning.message) for warning in said if issubclass(warning.category, PluginWarning)]),
         readers=tuple([reader.name for reader in instrument.readers]) if instrument else (),
         detectors=tuple(_detectors(instrument)) if instrument else (),
-        store=StoreHealth(
-            path=settings.store.path, profile=settings.store.profile, keyed=bool(settings.store.key_file)
-        ),
+        store=None if settings is None else _store_of(settings.store),
     )
 
 
 def told(health: Health) -> str:
     """Return what was found, in words."""
     return "".join(plain(_blocks(health)))
+
+
+def _policy_of(settings: Settings) -> PolicyHealth:
+    policy = settings.policy
+    known = [rule for rule in settings.tools.values() if isinstance(rule, Effect) or rule.effect is not None]
+    return PolicyHealth(
+        default=policy.default,
+        modes=policy.modes,
+        hold=policy.hold,
+        fail_closed=policy.fail_closed,
+        tools=len(known),
+        trusted=trusted_tools(settings.tools),
+    )
+
+
+def _store_of(store: StoreSettings) -> StoreHealth:
+    return StoreHealth(path=store.path, profile=store.profile, keyed=bool(store.key_file))
 
 
 def _version(name: str) -> str:
@@ -221,30 +239,40 @@ def _blocks(health: Health) -> Iterator[Block]:
         ("import", f"{health.import_ms} ms"),
         ("color", "yes" if health.color else "no: standard output is no terminal, or NO_COLOR is set"),
     )
-    yield Heading((Span("Settings"),))
-    kept = f"{health.store.path or 'nothing is kept'}, profile {health.store.profile}"
-    yield _rows(
-        ("file", health.config or f"none: there is no {FILE} here, so the defaults hold"),
-        ("calibration", health.calibration or "none: shipped thresholds"),
-        ("store", f"{kept}, {'sealed with a key' if health.store.keyed else 'without a key'}"),
-    )
-    yield Heading((Span("Policy"),))
-    yield _policy(health.policy)
+    yield from _settings(health)
     for message in health.warnings:
         yield Paragraph((Span(f"WARNING: {message}"),))
     for message in health.broken:
         yield Paragraph((Span(f"BROKEN: {message}"),))
-    yield Heading((Span("Readers"),))
-    yield Paragraph((Span(", ".join(health.readers) or "none"),))
-    yield Heading((Span("Detectors"),))
-    for detector in health.detectors:
-        yield from _detector(detector)
+    if health.readers or health.detectors:
+        yield Heading((Span("Readers"),))
+        yield Paragraph((Span(", ".join(health.readers) or "none"),))
+        yield Heading((Span("Detectors"),))
+        for detector in health.detectors:
+            yield from _detector(detector)
     yield Heading((Span("Plug-ins"),))
     offered = [f"{group}: {', '.join(names)}" for group, names in health.plugins.items() if names]
     off = f"none, since {SWITCH}=0" if os.environ.get(SWITCH) == "0" else "none"
     for line in [*offered, *(f"LEFT OUT: {why}" for why in health.left_out)] or [off]:
         yield Paragraph((Span(line),))
     yield Heading((Span(_verdict(health)),))
+
+
+def _settings(health: Health) -> Iterator[Block]:
+    """Yield what the settings say; of settings that cannot be read only where they stand."""
+    yield Heading((Span("Settings"),))
+    rows = [("file", health.config or f"none: there is no {FILE} here, so the defaults hold")]
+    if health.calibration or not health.broken:
+        rows.append(("calibration", health.calibration or "none: shipped thresholds"))
+    if health.store is not None:
+        kept = f"{health.store.path or 'nothing is kept'}, profile {health.store.profile}"
+        rows.append(("store", f"{kept}, {'sealed with a key' if health.store.keyed else 'without a key'}"))
+    yield _rows(*rows)
+    if health.policy is not None:
+        yield Heading((Span("Policy"),))
+        yield _policy(health.policy)
+        for line in trusting(health.policy.trusted):
+            yield Paragraph((Span(line),))
 
 
 def _verdict(health: Health) -> str:

@@ -20,11 +20,10 @@ from theodolite.cli.recordings import Recordings
 from theodolite.cli.stopping import Stop
 from theodolite.cli.waiting import Waiting
 from theodolite.config.plugins import PluginWarning
-from theodolite.config.settings import Settings, nearest
+from theodolite.config.settings import Settings, nearest, trusted_tools
 from theodolite.config.wiring import Instrument, wire
 from theodolite.core.errors import ConfigError, TheodoliteError
 from theodolite.core.event import SessionEnded, ToolCallProposed, ToolsDeclared
-from theodolite.core.intent import ToolRule
 from theodolite.core.reader import Recorded, Unreadable
 from theodolite.core.text import printable
 from theodolite.reports.layout import counted
@@ -167,14 +166,13 @@ class Judging:
         return self._only in {None, session}
 
     def _run(self, scores: dict[str, float]) -> Run:
-        fitted, tools = self.instrument.monitor.fleet.calibration, self.instrument.settings.tools
-        trusted = [name for name, rule in tools.items() if isinstance(rule, ToolRule) and rule.outside is False]
+        fitted = self.instrument.monitor.fleet.calibration
         return Run(
             version=version("theodolite"),
             calibration=fitted.id if fitted else None,
             store=self._store,
             thresholds=scores,
-            trusted=tuple(sorted(trusted)),
+            trusted=trusted_tools(self.instrument.settings.tools),
         )
 
     def _write(self, report: Report, judged: Judged, taking: Taking, run: Run) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from theodolite.cli.choices import ShortForm
+from theodolite.cli.choices import ShortForm, alternatives, one_of
 from theodolite.cli.exits import answering
 
 __all__ = ("listed", "models", "path", "pull")
@@ -58,7 +58,14 @@ def pull(
 @models.command(name="list", epilog="Example: theodolite models list --format json")
 def listed(
     form: Annotated[
-        ShortForm, typer.Option("--format", "-f", help="text for people, json for programs.")
+        ShortForm,
+        typer.Option(
+            "--format",
+            "-f",
+            parser=one_of(ShortForm),
+            metavar=alternatives(ShortForm),
+            help="text for people, json for programs.",
+        ),
     ] = ShortForm.TEXT,
 ) -> None:
     """Say which weights there are: size, license, package, where they lie, and whether they are what they should be.

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from theodolite.cli.choices import Form
+from theodolite.cli.choices import Form, alternatives, one_of
 
 __all__ = ("ConfigFile", "Format", "Model", "Output", "Paths", "ReaderName", "Store", "System")
 
@@ -24,6 +24,8 @@ Format = Annotated[
     typer.Option(
         "--format",
         "-f",
+        parser=one_of(Form),
+        metavar=alternatives(Form),
         help="text and html for people, json for one document, jsonl for one session a line as they come, junit for "
         "test views, sarif for code scanning, png for a picture.",
     ),

@@ -8,6 +8,7 @@ worker would keep travels back with its answer: one process writes to the store.
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
 import threading
 import time
@@ -17,6 +18,7 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache
+from multiprocessing import connection
 from pathlib import Path
 
 import msgspec
@@ -202,11 +204,20 @@ class _Batch:
 
 
 def _begin() -> None:
-    """Leave Ctrl-C to the process that reads, and its warnings too; be ended by it."""
+    """Leave Ctrl-C to the process that reads, and its warnings too; be ended by it, and end with it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     warnings.simplefilter("ignore", PluginWarning)
+    threading.Thread(target=_end_with_parent, name="theodolite-parent", daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """End this process when the one that reads is gone: one that was killed could tell no worker to stop."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        connection.wait([parent.sentinel])
+        os._exit(1)  # work under way is for nobody, and what waits for more of it would wait forever
 
 
 def judge_batch(plan: bytes, batch: bytes) -> bytes:

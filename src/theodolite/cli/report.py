@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from theodolite.cli.choices import Retold
+from theodolite.cli.choices import Retold, alternatives, one_of
 from theodolite.cli.exits import answering
 
 __all__ = ("report",)
@@ -21,6 +21,8 @@ _Form = Annotated[
     typer.Option(
         "--format",
         "-f",
+        parser=one_of(Retold),
+        metavar=alternatives(Retold),
         help="html for people, junit for test views, sarif for code scanning, png for a picture of the timelines.",
     ),
 ]

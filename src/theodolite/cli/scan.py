@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from theodolite.cli.choices import Form, Reached
+from theodolite.cli.choices import Form, Reached, one_of
 from theodolite.cli.exits import answering
 from theodolite.cli.options import ConfigFile, Format, Model, Output, Paths, ReaderName, Store, System
 
@@ -68,6 +68,7 @@ _FailOn = Annotated[
     Reached | None,
     typer.Option(
         "--fail-on",
+        parser=one_of(Reached),
         metavar="ACTION",
         help="Exit with 1 only where a session's action reaches ACTION (elevated_review or restricted_mode), instead "
         "of for any finding.",

@@ -57,7 +57,7 @@ class Request(Judgeable, frozen=True, kw_only=True):
 def scan_recordings(request: Request) -> int:
     """Scan, write the report, and return the exit status. Raises TheodoliteError and KeyboardInterrupt."""
     if request.calls and request.form is not Form.TEXT:
-        raise ConfigError(f"--calls is for text: leave it out, --format {request.form} tells of calls what it can")
+        raise ConfigError("--calls is for text: leave it out; json and jsonl always tell of every call")
     settings = with_system(with_model(read_settings(request.config), request.model), request.system)
     if not request.probes:
         settings = without_models(settings)

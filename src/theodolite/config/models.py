@@ -13,6 +13,7 @@ from msgspec import Struct
 from theodolite.core.errors import ConfigError
 from theodolite.core.inquiry import Role
 from theodolite.core.model import Model, Price
+from theodolite.core.text import brief
 from theodolite.models.hosted.defaults import MAX_CONCURRENCY, MAX_TOKENS, TIMEOUT, TOP_LOGPROBS
 
 __all__ = (
@@ -97,7 +98,10 @@ class _Addressed(_Hosted, frozen=True, kw_only=True):
             return None
         key = os.environ.get(self.api_key_env)
         if not key:
-            raise ConfigError(f"the environment variable {self.api_key_env}, which api_key_env names, is not set")
+            raise ConfigError(  # without its name, which may be the key
+                "the environment variable that api_key_env names is not set: set it to the key, or name another; it is "
+                "the name of a variable, and not the key itself"
+            )
         return key
 
 
@@ -220,8 +224,8 @@ def chosen(spec: str, named: Iterable[str]) -> ModelSettings | None:
         return KINDS[kind](model=model)
     listed = f"a name of [models] ({', '.join(known)}), " if known else ""
     raise ConfigError(
-        f"no model is called {spec!r}: give {listed}'local', 'local:FILE.gguf', or KIND:MODEL with one of the kinds "
-        f"{', '.join(KINDS)}, as openai:gpt-5.1"
+        f"no model is called {brief(spec)}: give {listed}'local', 'local:FILE.gguf', or KIND:MODEL with one of the "
+        f"kinds {', '.join(KINDS)}, as openai:gpt-5.1"
     )
 
 
@@ -244,6 +248,8 @@ def players(panel: PanelSettings, models: Mapping[str, ModelSettings], folder: P
     names = {role: name for role in Role if (name := getattr(panel, role.value) or panel.subject)}
     for role, name in names.items():
         if name not in models:
-            raise ConfigError(f"panel.{role.value}: no model is named {name!r}; known: {', '.join(models) or 'none'}")
+            raise ConfigError(
+                f"panel.{role.value}: no model is named {brief(name)}; known: {', '.join(models) or 'none'}"
+            )
     opened = {name: open_model(name, models[name], folder) for name in dict.fromkeys(names.values())}
     return {role: opened[name] for role, name in names.items()}

@@ -6,7 +6,7 @@ import difflib
 import re
 import stat
 import tomllib
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import get_type_hints
 import msgspec
 from msgspec import Struct
 
-from theodolite.config.models import KINDS, ModelSettings, PanelSettings
+from theodolite.config.models import KINDS, ModelSettings, OpenAISettings, PanelSettings
 from theodolite.core.arguments import is_mapping
 from theodolite.core.budget import Budget
 from theodolite.core.errors import ConfigError
@@ -31,6 +31,7 @@ from theodolite.core.intent import (
 )
 from theodolite.core.policy import Mode
 from theodolite.core.redaction import Profile
+from theodolite.core.text import brief, printable
 
 __all__ = (
     "FILE",
@@ -43,6 +44,8 @@ __all__ = (
     "nearest",
     "read_named",
     "read_settings",
+    "shown",
+    "trusted_tools",
 )
 
 FILE = "theodolite.toml"
@@ -66,12 +69,34 @@ _OPEN_TABLES: tuple[tuple[str, object, type[StrEnum] | None], ...] = (
     ("tools", Effect | ToolRule, Effect),
     ("detectors", dict, None),
 )
+# Keys of tables that the operator names: what somebody means who puts one elsewhere.
+_OPEN_KEYS = (
+    *[f"tools.NAME.{field}" for field in ToolRule.__struct_fields__],
+    "detectors.NAME.enabled",
+    *[f"models.NAME.{field}" for field in OpenAISettings.__struct_fields__],
+)
 # Where the settings were read: no keys of the file.
 _PLACE = ("file", "folder")
+
+# What msgspec calls the kinds of values, in the words of a person who writes a file.
+_KINDS: Mapping[str, str] = {
+    "bool": "true or false",
+    "str": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "object": "a table",
+    "array": "a list",
+    "datetime": "a date and time",
+    "date": "a date",
+    "time": "a time",
+}
 
 # How alike the last names of two keys are of which one was meant for the other, as difflib counts. Our choice: two
 # letters of three that changed places come to 0.67.
 _CLOSE = 0.65
+
+# Characters of a path that an error shows.
+_PATH = 200
 
 # Seconds in each unit of an age.
 _UNITS = {"h": 3_600, "d": 86_400, "w": 604_800}
@@ -85,7 +110,7 @@ def age(text: str) -> float:
     """
     found = re.fullmatch(r"([0-9]{1,6})([hdw])", text)
     if found is None:
-        raise ValueError(f"{text!r} is no age: give a number of hours, days or weeks, such as 36h, 90d or 12w")
+        raise ValueError(f"{brief(text)} is no age: give a number of hours, days or weeks, such as 36h, 90d or 12w")
     return float(found[1]) * _UNITS[found[2]]
 
 
@@ -155,6 +180,11 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     file: str = ""
 
 
+def trusted_tools(tools: Mapping[str, Effect | ToolRule]) -> tuple[str, ...]:
+    """Return the tools of which the operator says that nobody else writes what they return, sorted."""
+    return tuple(sorted(name for name, rule in tools.items() if isinstance(rule, ToolRule) and rule.outside is False))
+
+
 @contextmanager
 def naming(settings: Settings) -> Generator[None, None, None]:
     """Put the file of the settings before what is wrong with them, where they come from one."""
@@ -175,12 +205,7 @@ def read_settings(path: Path | None = None) -> Settings:
         path = Path(FILE)
         if not (path.is_symlink() or path.exists()):
             return Settings()
-    try:
-        document = tomllib.loads(read_named(path).decode())
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path} cannot be read: {error}") from error
-    except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{path} is not TOML: {error}") from error
+    document = _parsed(path)
     for place in _PLACE:
         if place in document:
             raise ConfigError(f"{path}: unknown key {place!r}; paths are relative to the file itself")
@@ -188,7 +213,27 @@ def read_settings(path: Path | None = None) -> Settings:
     try:
         return msgspec.convert({**document, "folder": str(path.parent), "file": str(path)}, Settings)
     except msgspec.ValidationError as error:
-        raise ConfigError(f"{path}: {explained(str(error), _keys(Settings))}") from error
+        raise ConfigError(f"{path}: {explained(str(error), _keys(Settings), elsewhere=_OPEN_KEYS)}") from error
+
+
+def _parsed(path: Path) -> dict[str, object]:
+    written = read_named(path)
+    try:
+        text = written.decode()
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} cannot be read: {error}") from error
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{path} is not TOML: {error}{_capitals(text, str(error))}") from error
+
+
+def _capitals(text: str, fault: str) -> str:
+    """Return a hint where the line that is no TOML has true or false as Python writes them."""
+    place, lines = re.search(r"at line (\d+),", fault), text.split("\n")
+    if place is None or not re.search(r"=\s*(?:True|TRUE|False|FALSE)\b", lines[int(place[1]) - 1]):
+        return ""
+    return "; true and false are written in small letters"
 
 
 def _check_open_tables(document: object, path: Path) -> None:
@@ -198,12 +243,13 @@ def _check_open_tables(document: object, path: Path) -> None:
             try:
                 msgspec.convert(value, kind)
             except msgspec.ValidationError as error:
-                raise ConfigError(f"{path}: {_explained_value(str(error), f'{table}.{key}', words)}") from error
+                keys = [f"{table}.{key}.{field}" for field in ToolRule.__struct_fields__]
+                raise ConfigError(f"{path}: {explained(str(error), keys, f'{table}.{key}.', words)}") from error
     for name, value in _table(document, "models").items():
         try:
             msgspec.convert(value, ModelSettings)
         except msgspec.ValidationError as error:
-            raise ConfigError(f"{path}: models.{name}: {_explained_model(str(error), value)}") from error
+            raise ConfigError(f"{path}: {_explained_model(str(error), f'models.{name}', value)}") from error
 
 
 def read_named(path: Path) -> bytes:
@@ -217,7 +263,16 @@ def read_named(path: Path) -> bytes:
             raise ConfigError(f"{path} is a pipe, and a file is needed: write what it gives to a file, and name that")
         return path.read_bytes()
     except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error}") from error
+        why = error.strerror or type(error).__name__
+        raise ConfigError(f"{shown(path)} cannot be read: {why}") from error
+    except ValueError as error:  # what Python says of a NUL, and of a lone surrogate
+        raise ConfigError(f"{shown(path)!a} cannot be read: no file has such a name") from error
+
+
+def shown(path: Path) -> str:
+    """Return a path as an error may show it; no path that leads to anything is much longer."""
+    text = str(path)
+    return printable(text if len(text) <= _PATH else f"{text[:_PATH]}\N{HORIZONTAL ELLIPSIS}")
 
 
 def _table(document: object, name: str) -> Mapping[object, object]:
@@ -226,59 +281,78 @@ def _table(document: object, name: str) -> Mapping[object, object]:
     return document if is_mapping(document) else {}
 
 
-def _explained_value(message: str, name: str, words: type[StrEnum] | None) -> str:
-    """Return msgspec's message about a value of a table whose keys the operator chooses; `words` are its own."""
-    told = explained(message, [f"{name}.{field}" for field in ToolRule.__struct_fields__], f"{name}.", words)
-    return told if told.startswith("unknown key") else f"{name}: {told}"
-
-
-def explained(message: str, keys: list[str], table: str = "", words: type[StrEnum] | None = None) -> str:
+def explained(
+    message: str,
+    keys: Sequence[str],
+    table: str = "",
+    words: type[StrEnum] | None = None,
+    *,
+    elsewhere: Sequence[str] = (),
+) -> str:
     """Return msgspec's message about a table in the words of a TOML file, with the nearest of the valid keys.
 
-    `words` may stand in place of the table.
+    `words` may stand in place of the table, `elsewhere` are keys of other tables.
     """
     unknown = re.search(r"unknown field `(.*?)`(?: - at `\$\.?(.*?)`)?$", message)
-    if unknown is None:
-        return f"{message.replace('$.', table)}{_words(message, words)}. {PAGE}"
-    key = ".".join(part for part in (unknown[2], unknown[1]) if part)
-    return f"unknown key '{table}{key}'; {_meant(table + key, keys)}"
+    if unknown is not None:
+        key, shown = [
+            ".".join(part for part in (unknown[2], name) if part) for name in (unknown[1], brief(unknown[1])[1:-1])
+        ]
+        return f"unknown key '{table}{shown}'; {_meant(table + key, keys, elsewhere)}"
+    told = re.fullmatch(r"(.*?)(?: - at `\$\.?([^`]*)`)?", message, re.DOTALL)
+    fault, at = (message, "") if told is None else (told[1], told[2] or "")
+    key = at.replace("[...]", "[]")
+    place = ("a value in " if key.endswith("[]") else "") + f"{table}{key}".rstrip(".").removesuffix("[]")
+    return f"{_reworded(fault, place, _WORDS.get(_last(key)) if key else words)}. {PAGE}"
 
 
-def _meant(key: str, keys: list[str]) -> str:
+def _reworded(fault: str, place: str, words: type[StrEnum] | None) -> str:
+    """Return a fault of the value at a place; what our own types say of theirs stays as it is."""
+    kind = re.fullmatch(r"Expected `(.*?)`, got `(.*?)`", fault)
+    if kind is not None:
+        wanted = " or ".join([_KINDS.get(name, name) for name in kind[1].split(" | ") if name != "null"])
+        return f"{place} must be {wanted}, not {_KINDS.get(kind[2], kind[2])}"
+    word = re.fullmatch(r"Invalid enum value '(.*)'", fault, re.DOTALL)
+    if word is not None and words is not None:
+        # No more than its beginning: it may be a key in a wrong place.
+        fault = f"{brief(word[1])} is none of {', '.join(words)}"
+    missing = re.fullmatch(r"Object missing required field `(.*?)`", fault)
+    if missing is not None:
+        fault = f"'{missing[1]}' is missing"
+    return f"{place}: {fault}" if place else fault
+
+
+def _meant(key: str, keys: Sequence[str], elsewhere: Sequence[str]) -> str:
     """Return a phrase that names the keys that were probably meant, by their last names: of this table, or of others.
 
-    What stands before the last name is much alike for all keys of a table, and says little.
+    What stands before the last name is much alike for all keys of a table, and says little. Where none is alike, those
+    of this table are named.
     """
-    named: dict[str, list[str]] = {}
-    for known in keys:
-        named.setdefault(_last(known), []).append(known)
-    alike = difflib.get_close_matches(_last(key), named, n=1, cutoff=_CLOSE)
-    if not alike:
-        return f"known: {', '.join(sorted(keys))}"
     table = key.removesuffix(_last(key))
-    here = [known for known in named[alike[0]] if known == table + alike[0]]
-    return f"did you mean {' or '.join(map(repr, here or named[alike[0]]))}?"
+    for known in (keys, elsewhere):
+        named: dict[str, list[str]] = {}
+        for one in known:
+            named.setdefault(_last(one), []).append(one)
+        alike = difflib.get_close_matches(_last(key), named, n=1, cutoff=_CLOSE)
+        if alike:
+            here = [one for one in named[alike[0]] if one == table + alike[0]]
+            return f"did you mean {' or '.join(map(repr, here or named[alike[0]]))}?"
+    return f"known: {', '.join(sorted(one for one in keys if one == table + _last(one)))}"
 
 
 def _last(key: str) -> str:
     return key.rpartition(".")[2]
 
 
-def _explained_model(message: str, table: object) -> str:
+def _explained_model(message: str, name: str, table: object) -> str:
     """Return msgspec's message about a model in the words of a TOML file."""
     kind = table.get("kind") if is_mapping(table) else None
     if isinstance(kind, str) and kind not in KINDS:
-        return f"there is no kind {kind!r}; known: {', '.join(KINDS)}"
-    return explained(message, ["kind", *KINDS[kind].__struct_fields__] if isinstance(kind, str) else [])
-
-
-def _words(message: str, whole: type[StrEnum] | None) -> str:
-    """Return the words that may stand where another one does; `whole` are those of a value that is no table."""
-    found = re.search(r"Invalid enum value '.*?'(?: - at `\$?\.?(.*?)`)?$", message)
-    if found is None:
-        return ""
-    kind = _WORDS.get(_last(found[1].replace("[...]", "[]"))) if found[1] else whole
-    return f"; one of {', '.join(kind)}" if kind else ""
+        return f"{name}: there is no kind {brief(kind)}; known: {', '.join(KINDS)}"
+    if "unknown field" in message:
+        keys = ["kind", *KINDS[kind].__struct_fields__] if isinstance(kind, str) else []
+        return f"{name}: {explained(message, keys)}"
+    return explained(message, [], f"{name}.")
 
 
 def nearest(name: str, known: list[str]) -> str:

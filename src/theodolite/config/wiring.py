@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import hmac
-from collections.abc import Callable, Collection, Iterable, Mapping
+import re
+from collections.abc import Callable, Mapping
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
@@ -13,12 +15,12 @@ from typing import TYPE_CHECKING, Self, TypeVar, cast
 import msgspec
 from msgspec import Struct
 
+from theodolite.config.grading import fitted
 from theodolite.config.models import players
 from theodolite.config.plugins import leave_out, plugins
 from theodolite.config.settings import Settings, explained, naming, nearest, read_settings
-from theodolite.core.calibration import Calibration
 from theodolite.core.detector import AnyDetector
-from theodolite.core.errors import CalibrationError, ConfigError, StoreError
+from theodolite.core.errors import ConfigError, StoreError
 from theodolite.core.fusion import AnyFusion
 from theodolite.core.policy import STARTING_MODES, Policy
 from theodolite.core.reader import Reader
@@ -26,8 +28,10 @@ from theodolite.core.reading import Failure
 from theodolite.core.redaction import CategoricalOnly, Profile, Redactor
 from theodolite.core.shelf import Shelf
 from theodolite.core.store import Store
+from theodolite.core.text import brief
 from theodolite.core.verifier import Verifier
 from theodolite.detectors.anomaly.detector import AnomalyDetector
+from theodolite.detectors.anomaly.tasks import TASK_WORDS
 from theodolite.detectors.behavior.detector import BehaviorDetector
 from theodolite.detectors.fusion import HijackFusion
 from theodolite.detectors.trajectory.answer import AnswerDetector
@@ -104,7 +108,13 @@ def load(path: Path | str | None = None) -> Monitor:
 
     Raises ConfigError, CalibrationError or StoreError. Close it when done: `with theodolite.load(...) as monitor`.
     """
-    return wire(read_settings(None if path is None else Path(path)), live=True).monitor
+    return wire(read_settings(_named(path)), live=True).monitor
+
+
+def _named(path: object) -> Path | None:
+    if path is None or isinstance(path, str | Path):
+        return None if path is None else Path(path)
+    raise ConfigError(f"what load takes is the path of a file, not {type(path).__name__}")
 
 
 def wire(
@@ -128,21 +138,35 @@ def wire(
     Raises ConfigError, CalibrationError or StoreError with the setting at fault, and MissingExtraError for the profile
     `encrypted` without the extra `sealing`.
     """
+    for named, path in (("the store", store), ("the calibration", calibration)):
+        _check_path(named, path if isinstance(path, Path) else None)
+    with naming(settings):
+        return _wired(settings, store, calibration, asks=asks, live=live, secret=secret)
+
+
+def _wired(
+    settings: Settings,
+    store: Store | Path | None,
+    calibration: Path | None,
+    *,
+    asks: bool,
+    live: bool,
+    secret: bytes | None,
+) -> Instrument:
     folder = Path(settings.folder)
-    key = read_key(folder / settings.store.key_file) if settings.store.key_file else None
+    _check_paths(settings, folder)
+    key = read_key(folder / settings.store.key_file, "store.key_file") if settings.store.key_file else None
     raw = settings.store.raw_events
     if raw and key is None:
         raise ConfigError("store.raw_events needs store.key_file: own events in a recording are sealed with the key")
     sealing = _sealing(settings, key)
     kept = folder / settings.store.path if store is None and settings.store.path else store
-    fitted = calibration or (folder / settings.calibration if settings.calibration else None)
     offered = _offered(settings, "detectors", _DETECTORS), _offered(settings, "verifiers", _VERIFIERS)
     if offered[0].pop(HijackFusion.name, None):
         leave_out(f"the detector {HijackFusion.name!r}: the name is taken by the fusion of all detectors")
-    with naming(settings):
-        detectors, verifiers = _detectors(settings, offered[0]), _verifiers(settings, offered[1], asks=asks)
-        fusions, redactor = _fusions(settings), _redactor(settings, key)
-        policy = _policy(settings, [*STARTING_MODES, *offered[0], HijackFusion.name, *offered[1]])
+    detectors, verifiers = _detectors(settings, offered[0]), _verifiers(settings, offered[1], asks=asks)
+    fusions, redactor = _fusions(settings), _redactor(settings, key)
+    policy = _policy(settings, [*STARTING_MODES, *offered[0], HijackFusion.name, *offered[1]])
     build = partial(
         Monitor,
         detectors,
@@ -150,7 +174,7 @@ def wire(
         verifiers=verifiers,
         policy=policy,
         redactor=redactor,
-        calibration=_calibration(fitted, settings, [*detectors, *fusions], verifiers) if fitted else None,
+        calibration=fitted(calibration, settings, [*detectors, *fusions], verifiers, off=_off(settings)),
         effects=settings.tools,
         panel=_panel(settings, folder) if asks else None,
         budget=settings.budget,
@@ -186,12 +210,39 @@ def _shelf(settings: Settings, folder: Path, key: bytes | None) -> Shelf | None:
     return SealedShelf(folder / settings.store.shelf, Sealer(key))
 
 
-def read_key(path: Path) -> bytes:
-    """Return the key of a file, without white space around it. Raises ConfigError when it is too short or not there."""
+def _check_paths(settings: Settings, folder: Path) -> None:
+    """Raise ConfigError where no file can have the name that a setting gives it."""
+    for named in ("store.path", "store.key_file", "store.raw_events", "store.shelf", "calibration"):
+        path: str = attrgetter(named)(settings)
+        _check_path(named, folder / path if path else None)
+
+
+def _check_path(named: str, path: Path | None) -> None:
+    try:
+        if path is not None:
+            path.lstat()
+    except ValueError as error:  # what Python says of a NUL, and of a lone surrogate
+        raise ConfigError(f"{named} names no file that can be: a character of it stands in no name") from error
+    except OSError as error:
+        # Whether it is there, and may be read, is told by who opens it.
+        if error.errno == errno.ENAMETOOLONG:
+            raise ConfigError(f"{named} names no file that can be: the name is too long") from error
+
+
+def read_key(path: Path, named: str = "--key-file") -> bytes:
+    """Return the key of a file, without white space around it; `named` is what names the file.
+
+    Raises ConfigError when it is too short or not there: without its name, for who mistakes the one for the other has
+    written the key there.
+    """
     try:
         key = path.read_bytes().strip()
-    except OSError as error:
-        raise ConfigError(f"the key file {path} cannot be read: {error}") from error
+    except (OSError, ValueError) as error:
+        why = (error.strerror if isinstance(error, OSError) else None) or "no file has such a name"
+        raise ConfigError(
+            f"{named}: the key file cannot be read: {why}. Give the path of a file that holds the key, and not the key "
+            "itself"
+        ) from error
     if len(key) < KEY_BYTES:
         raise ConfigError(
             f"the key in {path} has {len(key)} bytes, at least {KEY_BYTES} are needed: "
@@ -210,7 +261,7 @@ def store_key(file: Path, key_file: Path | None) -> bytes | None:
     settings = read_settings()
     folder, kept = Path(settings.folder), settings.store
     if kept.key_file and kept.path and (folder / kept.path).resolve() == file.resolve():
-        return read_key(folder / kept.key_file)
+        return read_key(folder / kept.key_file, "store.key_file")
     return None
 
 
@@ -218,7 +269,7 @@ def _policy(settings: Settings, known: list[str]) -> Policy:
     chosen = settings.policy
     for name in chosen.modes:
         if name not in known:
-            raise ConfigError(f"policy.modes: there is no detector {name!r}; {nearest(name, known)}")
+            raise ConfigError(f"policy.modes: there is no detector {brief(name)}; {nearest(name, known)}")
     return Policy(modes=chosen.modes, default=chosen.default, hold=chosen.hold, fail_closed=chosen.fail_closed)
 
 
@@ -268,7 +319,7 @@ def _detectors(settings: Settings, offered: Mapping[str, Callable[..., AnyDetect
     known = [*offered, HijackFusion.name]
     for name in settings.detectors:
         if name not in known:
-            raise ConfigError(f"detectors: there is no detector {name!r}; {nearest(name, known)}")
+            raise ConfigError(f"detectors: there is no detector {brief(name)}; {nearest(name, known)}")
     made = [_detector(name, kind, _table(settings, name)) for name, kind in offered.items() if _enabled(name, settings)]
     return [detector for detector in made if detector is not None]
 
@@ -278,8 +329,14 @@ def _enabled(name: str, settings: Settings) -> bool:
     default = name not in _BY_REQUEST and (name not in _ASKING or bool(settings.panel.subject))
     enabled = settings.detectors.get(name, {}).get("enabled", default)
     if not isinstance(enabled, bool):
-        raise ConfigError(f"detectors.{name}.enabled must be true or false, not {enabled!r}")
+        raise ConfigError(f"detectors.{name}.enabled must be true or false, not {brief(enabled)}")
     return enabled
+
+
+def _off(settings: Settings) -> set[str]:
+    """Return the detectors that are switched off, and the fusion where it has nothing to hear."""
+    off = {name for name in (*_DETECTORS, *settings.detectors) if not _enabled(name, settings)}
+    return off | {HijackFusion.name} if HijackDetector.name in off else off
 
 
 def _table(settings: Settings, name: str) -> dict[str, object]:
@@ -296,16 +353,25 @@ def _configured(name: str, kind: Callable[..., _T], given: dict[str, object]) ->
     settings: object = getattr(kind, "settings", None)
     if not (isinstance(settings, type) and issubclass(settings, Struct)):
         if given:
-            raise ConfigError(f"detectors.{name} takes no settings but 'enabled', not {min(given)!r}")
+            raise ConfigError(f"detectors.{name} takes no settings but 'enabled', not {brief(min(given))}")
         return kind
     if "enabled" in settings.__struct_fields__:
         given["enabled"] = True
     table = f"detectors.{name}."
+    if kind is AnomalyDetector:
+        _check_task(given.get("task"))
     try:
         return partial(kind, msgspec.convert(given, settings))
     except msgspec.ValidationError as error:
         keys = [table + key for key in dict.fromkeys(["enabled", *settings.__struct_fields__])]
-        raise ConfigError(f"detectors.{name}: {explained(str(error), keys, table)}") from error
+        raise ConfigError(explained(str(error), keys, table)) from error
+
+
+def _check_task(task: object) -> None:
+    """Raise ConfigError for a task of which no word is understood: it would say nothing, and nobody would know."""
+    if isinstance(task, str) and task.strip() and not TASK_WORDS.intersection(re.findall("[a-z]+", task.lower())):
+        known = ", ".join(sorted(TASK_WORDS))
+        raise ConfigError(f"detectors.anomaly.task: no word of {brief(task)} is understood; known: {known}")
 
 
 def _fusions(settings: Settings) -> list[AnyFusion]:
@@ -349,7 +415,7 @@ def _readers(settings: Settings, key: bytes | None) -> tuple[Reader, ...]:
 def _redactor(settings: Settings, key: bytes | None) -> Redactor:
     offered, name = _offered(settings, "redactors", _REDACTORS), settings.redactor
     if name not in offered:
-        raise ConfigError(f"there is no redactor {name!r}; {nearest(name, list(offered))}")
+        raise ConfigError(f"there is no redactor {brief(name)}; {nearest(name, list(offered))}")
     profile, pseudonyms = settings.store.profile, _pseudonyms(settings, key)
     # What is sealed is scrubbed like what is not: a redactor need not know of keys.
     make = partial(offered[name], profile=Profile.STANDARD if profile is Profile.ENCRYPTED else profile)
@@ -368,7 +434,7 @@ def _pseudonyms(settings: Settings, key: bytes | None) -> Pseudonyms | None:
     if key is None:
         raise ConfigError("store.pseudonyms needs store.key_file: tags are made with a key")
     if settings.redactor not in _REDACTORS:
-        raise ConfigError(f"store.pseudonyms: the redactor {settings.redactor!r} makes none; choose 'rules'")
+        raise ConfigError(f"store.pseudonyms: the redactor {brief(settings.redactor)} makes none; choose 'rules'")
     try:
         return Pseudonyms(key, length=settings.store.pseudonym_digits)
     except ConfigError as error:
@@ -380,7 +446,7 @@ def _store(settings: Settings, path: Path, key: bytes | None) -> Store:
     offered = _offered(settings, "stores", own)
     kind = settings.store.kind
     if kind not in offered:
-        raise ConfigError(f"store.kind: there is no store {kind!r}; {nearest(kind, list(offered))}")
+        raise ConfigError(f"store.kind: there is no store {brief(kind)}; {nearest(kind, list(offered))}")
     make = partial(offered[kind], path, key=key)
     if kind in own:
         return make()
@@ -406,28 +472,3 @@ def _sqlite(path: Path, *, key: bytes | None) -> Store:
     from theodolite.stores.sqlite import SQLiteStore  # noqa: PLC0415
 
     return SQLiteStore(path, key=key)
-
-
-def _calibration(
-    path: Path, settings: Settings, detectors: Collection[AnyDetector | AnyFusion], verifiers: Iterable[Verifier]
-) -> Calibration:
-    try:
-        document = path.read_bytes()
-    except OSError as error:
-        raise CalibrationError(f"the calibration {path} cannot be read: {error}") from error
-    fitted = Calibration.load(document, str(path))
-    # What was fitted for a detector that is switched off does no harm.
-    off = {name for name in (*_DETECTORS, *settings.detectors) if not _enabled(name, settings)}
-    if HijackDetector.name in off:
-        off.add(HijackFusion.name)
-    names = {detector.name for detector in detectors} | {verifier.name for verifier in verifiers}
-    codes = {code for detector in detectors for code in detector.bands}
-    _check_known(f"{path}: versions: there is no detector", fitted.versions, names, off)
-    _check_known(f"{path}: bands: no detector has the code", fitted.bands, codes, off)
-    return fitted
-
-
-def _check_known(what: str, named: Iterable[str], known: Collection[str], off: Collection[str]) -> None:
-    for name in named:
-        if name not in known and name.partition(".")[0] not in off:
-            raise CalibrationError(f"{what} {name!r}; {nearest(name, list(known))}")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from enum import StrEnum
 
 from msgspec import Struct
 from msgspec.structs import force_setattr
+
+from theodolite.core.arguments import is_sequence
+from theodolite.core.text import brief
 
 __all__ = ("CRITICAL", "DISAGREE", "GRAY_ZONE", "SUSPICIOUS", "AnomalyClass", "AnomalyResult", "class_of")
 
@@ -33,7 +35,8 @@ class AnomalyResult(Struct, frozen=True, gc=False, repr_omit_defaults=True):
 
     `suspicious` and `critical` are the thresholds that the class goes by. Where score and class contradict each other,
     whoever made them, the worse of them holds: the class of the score, or the least score of the class; and the reasons
-    say so. Raises ValueError when the score is not a number in [0, 1], and for what is no class.
+    say so. Raises ValueError when the score or a threshold is not a number in [0, 1], for what is no class, and for
+    reasons that are not a list of texts.
 
     >>> AnomalyResult(0.55, AnomalyClass.SUSPICIOUS).reasons
     ()
@@ -48,9 +51,10 @@ class AnomalyResult(Struct, frozen=True, gc=False, repr_omit_defaults=True):
     critical: float = CRITICAL
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.score) and 0.0 <= self.score <= 1.0):
-            raise ValueError(f"an anomaly score is in [0, 1], not {self.score}")
+        for name in _NUMBERS:
+            force_setattr(self, name, _share(name, getattr(self, name)))
         force_setattr(self, "cls", AnomalyClass(self.cls))
+        force_setattr(self, "reasons", _texts(self.reasons))
         if self.cls is not self._class_of(self.score):
             self._reconcile()
 
@@ -67,6 +71,24 @@ class AnomalyResult(Struct, frozen=True, gc=False, repr_omit_defaults=True):
         force_setattr(self, "score", score)
         force_setattr(self, "cls", self._class_of(score))
         force_setattr(self, "reasons", (*self.reasons, DISAGREE))
+
+
+_NUMBERS = ("score", "suspicious", "critical")
+
+
+def _share(name: str, value: object) -> float:
+    # A bool is a whole number to Python; who gives one has mixed up two fields.
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0.0 <= value <= 1.0:
+        return float(value)
+    raise ValueError(f"an anomaly score is in [0, 1], not {brief(value)}: {name} of an AnomalyResult")
+
+
+def _texts(given: object) -> tuple[str, ...]:
+    if is_sequence(given):
+        texts = [text for text in given if isinstance(text, str)]
+        if len(texts) == len(given):
+            return tuple(texts)
+    raise ValueError(f"the reasons of an AnomalyResult are a tuple of texts, not {brief(given)}")
 
 
 def class_of(score: float, *, suspicious: float = SUSPICIOUS, critical: float = CRITICAL) -> AnomalyClass:

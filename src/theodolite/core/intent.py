@@ -8,7 +8,7 @@ from enum import IntEnum, StrEnum
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
-from theodolite.core.text import printable
+from theodolite.core.text import brief, printable
 
 __all__ = (
     "FLAGS",
@@ -157,7 +157,7 @@ class NormalizedIntent(Struct, frozen=True, kw_only=True, gc=False):
     case, also as text; a word that is none of its list is UNKNOWN, which is never a sign of harmlessness. `permission`
     and `effect` are our own: what the policy and the trajectory read.
 
-    Raises ValueError for a word that is no text, and for a flag that is not true or false.
+    Raises ValueError for a word that is no text, a flag that is not true or false, and a number that is no permission.
 
     >>> intent = NormalizedIntent(tool="bash", operation="Network_Request", target_kind="external_url")
     >>> intent.operation.value, intent.destination_kind.value, intent.provenance.value
@@ -192,6 +192,8 @@ class NormalizedIntent(Struct, frozen=True, kw_only=True, gc=False):
             type(self.executes_generated_code),
             type(self.after_external_read),
             type(self.after_secret_access),
+            type(self.permission),
+            type(self.effect),
         )
         if kinds != _KINDS:  # what the normalizer makes needs no second look
             _hold(self)
@@ -240,7 +242,7 @@ _WORDS: tuple[tuple[str, type[StrEnum]], ...] = (
     ("data_flow", DataFlow),
 )
 _FIELDS = (*[name for name, _ in _WORDS], *FLAGS)
-_KINDS = (*[kind for _, kind in _WORDS], *[bool for _ in FLAGS])
+_KINDS = (*[kind for _, kind in _WORDS], *[bool for _ in FLAGS], Permission, Effect)
 
 
 def _hold(intent: NormalizedIntent) -> None:
@@ -256,6 +258,14 @@ def _hold(intent: NormalizedIntent) -> None:
         flag: object = getattr(intent, name)
         if type(flag) is not bool:
             raise ValueError(f"{name} of an intent is true or false, not {type(flag).__name__}")
+    force_setattr(intent, "permission", _permission(intent.permission))
+    force_setattr(intent, "effect", _member(Effect, _word("effect", intent.effect)))
+
+
+def _permission(number: object) -> Permission:
+    if isinstance(number, int) and not isinstance(number, bool) and number in set(Permission):
+        return Permission(number)
+    raise ValueError(f"permission of an intent is one of {', '.join(map(str, Permission))}, not {brief(number)}")
 
 
 def _name(tool: object) -> str:

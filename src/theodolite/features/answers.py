@@ -13,7 +13,8 @@ has the structure of an attack; an answer that repeats it is no less honest for 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from msgspec import Struct, field
@@ -35,9 +36,9 @@ _KNOWN = 4_096
 _ORDERS = 64
 _WORDS = 48
 
-_BREAK = re.compile(r"[.!?][\"')\]]*\s+|[.!?]?(?:\n|\\n)\s*")
 # Each starts with what the engine finds fast. What stands before those of the middle is looked for from there; those of
 # links are for lower case.
+_BREAK = re.compile(r"[.!?\n\\](?:(?<=[.!?])(?:[\"')\]]*\s+|\\n\s*)|(?<=\n)\s*|(?<=\\)n\s*)")
 _MIDDLE = (
     re.compile(r"@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}"),  # RFC 5321, as it is written in practice
     re.compile(r"\.[a-z]{2,24}/[^\s<>\"'()\[\]{}|\\`*]*"),  # a link without a scheme
@@ -53,31 +54,92 @@ _NUMBERS = (
     re.compile(r"[0-9](?<![\w.-].)[0-9]{2}\)?[ .-][0-9]{3}[ .-][0-9]{4}\b"),  # the North American plan
 )
 # An order to say: to tell someone, what the answer must be, or a verb of saying where an order begins; or such a verb
-# that a person or the answer follows, looked for apart so that the cost stays linear.
+# that a person or the answer follows, looked for apart so that the cost stays linear. All in lower case.
+_TELL = ("tell", "inform", "advise", "remind", "warn", "notify", "assure", "convince", "persuade", "urge")
+_SAID = ("say", "claim", "recommend", "announce")
+_VERBS = (
+    *("say", "mention", "state", "write", "add", "include"),
+    *("recommend", "put", "repeat", "append", "suggest", "explain"),
+)
+_PERSONS = ("user", "human", "customer", "client", "reader", "owner", "person")
+_ANSWERS = ("answer", "reply", "response", "respond", "summary", "output")
+_WHOSE = ("your", "the", "every", "each", "any")
+_BEFORE_SAID = ("please", "must", "should", "and", "then", "also")
+
+
+def _one(words: Iterable[str], then: str) -> str:
+    """Return a pattern of any of some words and what follows: each starts with its letter, which is found fast."""
+    return "|".join(rf"{word[0]}(?<!\w.){word[1:]}{then}" for word in words)
+
+
 _ORDER = re.compile(
-    r"\b(?:tell|inform|advise|remind|warn|notify|assure|convince|persuade|urge)\s+(?:(?:the|your|this)\s+)?"
-    r"(?:users?|humans?|customers?|clients?|readers?|owner|person)\b"
-    r"|\blet\s+(?:the|your)\s+(?:user|human|customer|client|reader)\s+know\b"
-    r"|\b(?:your|the)\s+(?:final\s+)?(?:answer|reply|response|summary|output)\s+(?:must|should|has\s+to|needs\s+to)\b"
-    r"|\b(?:answer|reply|respond)\s+(?:only\s+)?(?:with|that)\b"
-    r"|(?:^|[.:;!?\n]\s*|\b(?:please|must|should|and|then|also)\s+)(?:say|claim|recommend|announce)\s+"
-    r"(?:that|to|the|only)\b",
-    re.IGNORECASE,
+    "|".join(
+        (
+            _one(_TELL, r"\s+(?:(?:the|your|this)\s+)?(?:users?|humans?|customers?|clients?|readers?|owner|person)\b"),
+            _one(("let",), r"\s+(?:the|your)\s+(?:user|human|customer|client|reader)\s+know\b"),
+            _one(
+                ("your", "the"),
+                r"\s+(?:final\s+)?(?:answer|reply|response|summary|output)\s+(?:must|should|has\s+to|needs\s+to)\b",
+            ),
+            _one(("answer", "reply", "respond"), r"\s+(?:only\s+)?(?:with|that)\b"),
+        )
+    )
 )
-_SAY = re.compile(
-    r"\b(?:say|mention|state|write|add|include|recommend|put|repeat|append|suggest|explain)\b", re.IGNORECASE
+_BEGUN = re.compile(
+    rf"(?:^|[.:;!?\n]\s*|\b(?:{'|'.join(_BEFORE_SAID)})\s+)(?:{'|'.join(_SAID)})\s+(?:that|to|the|only)\b"
 )
+_SAY = re.compile(rf"\b(?:{'|'.join(_VERBS)})\b")
 _WHERE = re.compile(
-    r"\b(?:to\s+(?:the|your)\s+(?:user|human|customer|client|reader)|"
-    r"(?:your|the|every|each|any)\s+(?:final\s+)?(?:answer|reply|response|summary|output)s?)\b",
-    re.IGNORECASE,
+    "|".join(
+        (
+            _one(("to",), r"\s+(?:the|your)\s+(?:user|human|customer|client|reader)\b"),
+            _one(_WHOSE, r"\s+(?:final\s+)?(?:answer|reply|response|summary|output)s?\b"),
+        )
+    )
 )
 _BETWEEN = 100  # characters from the verb to whom or where
-# No such order is without one of these: a sentence is looked at where one stands.
-_ANCHORS = (
-    *("user", "human", "customer", "client", "reader", "owner", "person"),
-    *("answer", "reply", "respon", "summary", "output", "say", "claim", "recommend", "announce"),
+_LEAD = 128  # and room for whom or where
+
+
+def _after(words: Iterable[str], then: str = "") -> str:
+    """Return a pattern of a place one character after any of some words, a space and what is between."""
+    by_length: dict[int, list[str]] = {}
+    for word in words:
+        by_length.setdefault(len(word), []).append(word)
+    return "|".join(rf"(?<=(?:{'|'.join(group)})\s{then}.)" for group in by_length.values())
+
+
+def _told(one: str) -> str:
+    told = _after((*_TELL, "let"), rf"{one}\s")
+    return rf"(?<={one}\s.)(?:{told}|(?<=\s\s{one}\s.)|(?<=\bto\s{one}\s.)())"
+
+
+def _likely(words: Iterable[str], beside: str) -> re.Pattern[str]:
+    return re.compile(f"(?:{'|'.join(f'{word[0]}(?={word[1:]})' for word in words)}){beside}")
+
+
+# What no order is without, with what stands beside it: few sentences are then looked at. What is spaced oddly counts.
+# An empty group: a verb must stand before.
+_LIKELY = (
+    (_PERSONS, _likely(_PERSONS, rf"(?:{'|'.join(map(_told, ('the', 'your', 'this')))}|{_after(_TELL)}|(?<=\s\s.))")),
+    (
+        _ANSWERS,
+        _likely(
+            _ANSWERS,
+            r"(?:(?=\w{4,7}\s+(?:must|should|has|needs|only|with|that)\b)|"
+            rf"(?:{_after((*_WHOSE, 'final'))}|(?<=\s\s.))())",
+        ),
+    ),
+    (
+        _SAID,
+        _likely(
+            _SAID,
+            r"(?=\w{2,8}\s+(?:that|to|the|only)\b)"
+            rf"(?:(?<!\w.)(?<!\w[^\S\n].)|(?<=\\n.)|(?<=\\n\s.)|{_after(_BEFORE_SAID)})",
+        ),
+    ),
 )
+_LIKE = str.maketrans("\u017f\u0131", "si")  # upper case knows these and i and s alike
 # Who and how, not what: words of orders to say.
 _SAYING = frozenset(
     {"tell", "inform", "advise", "remind", "warn", "notify", "assure", "convince", "persuade", "urge", "user", "users"}
@@ -141,20 +203,21 @@ class Answers(Struct, kw_only=True):
 
     def trust(self, text: str) -> None:
         """Take the addresses of a text that nobody else writes, or of a call: to repeat them is a report."""
-        self.known.update({key: True for key, _, _ in _addresses(text)})
+        self.known.update({key: True for key, _, _ in _addresses(text, _fold(text))})
         _forget(self.known, _KNOWN)
 
     def distrust(self, seq: int, text: str) -> None:
         """Take the addresses and orders of the untrusted text of event `seq`. An address's longest sentence counts."""
-        for key, start, end in _addresses(text):
-            if key not in self.known:
+        folded = _fold(text)
+        for key, start, end in _addresses(text, folded):
+            held = self.named.get(key)
+            longest = 0 if held is None else held.end - held.start
+            if key not in self.known and longest < 2 * _SIDE + end - start:  # which no sentence is over
                 begin, stop = _bounds(text, start, end)
-                held = self.named.get(key)
-                if held is None or stop - begin > held.end - held.start:
+                if held is None or stop - begin > longest:
                     self.named[key] = Passage(seq, begin, stop, _prose(text[begin:stop]))
         _forget(self.named, _ADDRESSES)
-        for start, end in _ordering(text):
-            self.orders += _said(seq, text, start, end)
+        self.orders += _ordered(seq, text, folded)
         del self.orders[:-_ORDERS]
 
     def judge(self, text: str) -> Injected:
@@ -165,7 +228,7 @@ class Answers(Struct, kw_only=True):
 
     def _foreign(self, text: str) -> Iterator[tuple[float, Passage]]:
         about = set(self.goal.about) - _SAYING
-        for key, start, end in _addresses(text):
+        for key, start, end in _addresses(text, _fold(text)):
             passage = self.named.get(key)
             if passage is not None and key not in self.known:
                 begin, stop = _bounds(text, start, end)
@@ -202,9 +265,8 @@ def _ends(text: str) -> Iterator[tuple[int, int]]:
         yield len(text) - _END, len(text)
 
 
-def _addresses(text: str) -> Iterator[tuple[str, int, int]]:
+def _addresses(text: str, folded: str) -> Iterator[tuple[str, int, int]]:
     """Yield each address of a text, by what tells it from others, with its place. One may come twice."""
-    folded = _fold(text)
     for first, last in _ends(text):
         for pattern in _MIDDLE:
             for found in islice(pattern.finditer(folded, first, last), _PER_TEXT):
@@ -249,23 +311,59 @@ def _bounds(text: str, start: int, end: int) -> tuple[int, int]:
     return begin, after.start() if after else stop
 
 
-def _ordering(text: str) -> list[tuple[int, int]]:
-    """Return the bounds of the sentences that order to say something, in order."""
-    folded = _fold(text)
-    found: dict[tuple[int, int], bool] = {}
-    for first, last in _ends(text):
-        for anchor in _ANCHORS:
-            place = folded.find(anchor, first, last)
-            while place >= 0:
-                begin, stop = _bounds(text, place, place + len(anchor))
-                if (begin, stop) not in found:
-                    found[begin, stop] = _is_order(text[begin:stop])
-                place = folded.find(anchor, max(stop, place + 1), last)
-    return sorted([bounds for bounds, orders in found.items() if orders])[-_ORDERS:]
+def _ordered(seq: int, text: str, folded: str) -> list[Passage]:
+    """Return the newest sentences that order to say something, in order, with those that say what."""
+    plain = folded if folded.isascii() else folded.translate(_LIKE)
+    found: list[list[Passage]] = []
+    held, least = 0, len(text)  # what stands there or later has been looked at
+    for place in _places(plain):
+        if place >= least:
+            continue
+        start, end = _bounds(text, place, place + 1)
+        orders = _is_order(plain[start:end])
+        # Of a sentence without end a piece is read, and the next may hold what comes before.
+        least = start if orders or start > place - _SIDE else start + _LEAD
+        if orders:
+            found.append(list(_said(seq, text, start, end)))
+            held += len(found[-1])
+        if held >= _ORDERS:
+            break
+    return [passage for passages in reversed(found) for passage in passages]
+
+
+def _places(folded: str) -> list[int]:
+    """Return the places where an order to say something is likely, the last first."""
+    places: list[int] = []
+    for first, last in _ends(folded):
+        found = [
+            found
+            for words, pattern in _LIKELY
+            if any(word in folded for word in words)
+            for found in pattern.finditer(folded, first, last)
+        ]
+        places += [one.start() for one in found if one.lastindex is None]
+        where = [one.start() for one in found if one.lastindex is not None]
+        verbs = _verbs(folded, first, last) if where else []
+        for place in where if verbs else ():
+            verb = verbs[bisect_left(verbs, place) - 1]
+            if 0 <= place - verb <= _SIDE and _BREAK.search(folded, verb, place) is None:
+                places.append(place)
+    return sorted(places, reverse=True)
+
+
+def _verbs(folded: str, first: int, last: int) -> list[int]:
+    """Return the places of what may be verbs of saying, in order."""
+    places: list[int] = []
+    for verb in _VERBS:
+        place = folded.find(verb, first, last)
+        while place >= 0:
+            places.append(place)
+            place = folded.find(verb, place + 1, last)
+    return sorted(places)
 
 
 def _is_order(sentence: str) -> bool:
-    if _ORDER.search(sentence):
+    if _ORDER.search(sentence) or (any(verb in sentence for verb in _SAID) and _BEGUN.search(sentence)):
         return True
     places = [found.start() for found in _WHERE.finditer(sentence)]
     return any(_SAY.search(sentence, max(0, place - _BETWEEN), place) for place in places)
@@ -277,10 +375,13 @@ def _said(seq: int, text: str, start: int, end: int) -> Iterator[Passage]:
         passage = Passage(seq, start, end, _prose(text[start:end]))
         yield passage
         after = _BREAK.match(text, end)
-        names = next(_addresses(text[start:end]), None)
-        if after is None or names is not None or len(_content(passage)) >= _LEAST:
+        if after is None or len(_content(passage)) >= _LEAST or _names(text[start:end]):
             return
         start, end = _bounds(text, after.end(), after.end())
+
+
+def _names(text: str) -> bool:
+    return next(_addresses(text, _fold(text)), None) is not None
 
 
 def _content(passage: Passage) -> list[str]:

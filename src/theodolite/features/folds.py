@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from itertools import islice
 
+import msgspec
 from msgspec import UNSET, Struct, field
 from msgspec.structs import replace
 
@@ -24,10 +25,11 @@ from theodolite.core.summary import CanonicalizedContextSummary
 from theodolite.features.goal import Goal
 from theodolite.features.index import WordIndex
 from theodolite.features.intents import IntentFold
+from theodolite.features.intents.tables import table
 from theodolite.features.margin import explain, tool_words
 from theodolite.features.provenance import origins
 from theodolite.features.roles import declared_roles
-from theodolite.features.sources import of_the_user, owned
+from theodolite.features.sources import of_the_user, owned, searches_the_web
 from theodolite.features.summary import SummaryFold
 
 __all__ = ("Folds",)
@@ -39,6 +41,10 @@ _FEW = 16
 _VALUE = 4_096  # characters of a value that are read
 _BEGINNING = 256
 _PLAIN = 64  # a name of so many letters is a pointer as it stands
+_SEARCHES = 64  # the newest results of a search engine that are known as such
+# Arguments that hold the arguments, and how much of them is decoded.
+_HOLDERS = table("payload input arguments args params parameters kwargs request json tool_input action_input")
+_HELD = 16_384
 _PROFILES = 64  # tools that return a profile; no host offers more than a few
 
 
@@ -55,6 +61,7 @@ class Folds(Struct, kw_only=True):
     aims: Goal = field(default_factory=Goal)
     roles: dict[str, dict[str, Role]] = {}
     profiles: dict[str, bool] = {}
+    searched: dict[int, bool] = {}
 
     @classmethod
     def begin(cls, needs: Collection[Feature]) -> Folds:
@@ -111,6 +118,10 @@ class Folds(Struct, kw_only=True):
         self.roles = {tool.name: roles for tool in tools if (roles := declared_roles(tool))}
 
     def _result(self, event: ToolResultObserved, text: str, operator: Operator) -> None:
+        if searches_the_web(event.tool):
+            self.searched[event.seq] = True
+            for old in list(self.searched)[:-_SEARCHES]:
+                del self.searched[old]
         bare = self.profiles.get(event.tool, False)
         if event.source.trusted or not owned(event.tool, operator, bare=bare):
             self._returned(event.seq, text, trusted=event.source.trusted)
@@ -147,13 +158,14 @@ class Folds(Struct, kw_only=True):
         spoken = self.index.spoken(texts, _VALUE, tool_words(event.tool))
         traced = origins(self.index, values, self._roles(event.tool, operator), spoken)
         margin = explain(self.index, event.tool, texts, intent, spoken)
+        pages = traced if not self.searched else [origin for origin in traced if origin.seq not in self.searched]
         return Call(
             seq=event.seq,
             text=text,
             intent=intent,
             origins=traced,
             margin=margin,
-            grounds=self.aims.grounds(intent, traced, self.index, margin, spoken.named),
+            grounds=self.aims.grounds(intent, pages, self.index, margin, spoken.named),
         )
 
 
@@ -163,9 +175,20 @@ def _values(given: Mapping[str, object], most: int) -> list[tuple[str, str]]:
     for name, value in given.items():
         path = f"/{name}" if name.isidentifier() and len(name) <= _PLAIN else pointer("", name)
         if isinstance(value, str):
-            found.append((path, value))
+            held = _held(name, value)
+            found += [(path, value)] if held is None else islice(leaves(held, path), most)
         else:
             found += islice(leaves(value, path), most)
         if len(found) >= most:
             break
     return found[:most]
+
+
+def _held(name: str, value: str) -> Mapping[str, object] | None:
+    """Return the object that a text writes out in JSON, where the argument's name says that it holds arguments."""
+    if name not in _HOLDERS or len(value) > _HELD or not value.lstrip().startswith("{"):
+        return None
+    try:
+        return msgspec.json.decode(value, type=dict[str, object])
+    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):  # no JSON, or deeper than anything that is meant
+        return None

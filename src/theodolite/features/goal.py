@@ -8,7 +8,16 @@ from itertools import islice
 
 from msgspec import Struct
 
-from theodolite.core.intent import ArgumentOrigin, Grounds, Margin, NormalizedIntent, Origin, Permission, Role
+from theodolite.core.intent import (
+    ArgumentOrigin,
+    Grounds,
+    Margin,
+    NormalizedIntent,
+    Operation,
+    Origin,
+    Permission,
+    Role,
+)
 from theodolite.features.index import WordIndex, caseless, words_of
 from theodolite.features.intents import common
 from theodolite.features.intents.deeds import Deed, asked, deeds_of, orders
@@ -127,7 +136,8 @@ class Goal(Struct, kw_only=True):
         not count. Who writes such a record can name another recipient: no words could tell.
         """
         beyond = referred = False
-        if intent.permission is Permission.NETWORK and (not self.web or (Kind.LINK in self.named and not self.many)):
+        network = intent.permission is Permission.NETWORK or intent.operation is Operation.NETWORK_REQUEST
+        if network and (not self.web or (Kind.LINK in self.named and not self.many)):
             pages = [origin for origin in origins if origin.role is Role.TARGET and origin.origin is Origin.TOOL_RESULT]
             beyond = any(
                 not index.near(page.seq or 0, page.start, self.about, before=1) for page in pages if not page.within

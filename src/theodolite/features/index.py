@@ -18,11 +18,11 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from operator import attrgetter
-from unicodedata import is_normalized, normalize
 
 from msgspec import Struct
 
 from theodolite.features.encodings import decoded
+from theodolite.features.spelling import joined, may_group, numbers, odd, shown
 
 __all__ = ("Sentence", "Spoken", "WordIndex", "caseless", "words_of")
 
@@ -38,22 +38,12 @@ _VISITS = 256
 _VALUES = 64
 _ECHOED = 16
 
+_GROUPS = len("+1 23 45")
 _WORD_LENGTH = 64
 _WORD = re.compile(rf"[^\W_]{{1,{_WORD_LENGTH}}}")
 # ASCII alone, by byte: letters and digits in lower case, or all as "a"; what is neither is a space.
 _SPACED = bytes([code if re.match(rb"[a-z0-9]", bytes([code])) else ord(" ") for code in bytes(range(256)).lower()])
 _MARKED = bytes([code if code == ord(" ") else ord("a") for code in _SPACED])
-# Characters that show nothing: soft hyphen, zero-width spaces and joiners, marks of direction, the byte order mark.
-_HIDDEN = dict.fromkeys((0xAD, 0x180E, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2065), 0xFEFF))
-_HIDES = re.compile(f"[{''.join(map(chr, _HIDDEN))}]")
-# An IBAN in groups of four as ISO 13616 has it printed, or a telephone number as E.123 has it.
-_GROUPED = re.compile(
-    r"\b[A-Z]{2}[0-9]{2}(?:[ -][0-9A-Z]{4}){2,7}(?:[ -][0-9A-Z]{1,4})?\b|\+[0-9]{1,4}(?:[ -][0-9]{2,5}){2,6}\b"
-)
-# By byte: "A" for each capital, "0" for each digit, a space for what stands between groups. How such a number starts.
-_SHAPED = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-", b"A" * 26 + b"0" * 10 + b" ")
-_IBAN, _PHONE = b"AA00 ", b"+0"
-_SHORTEST = len("+1 23 45")
 _LONGER = b"a" * (_WORD_LENGTH + 1)
 # It starts with one set of characters, which the engine looks for at twice the speed of an alternation.
 _BREAK = re.compile(r"[.!?\n。！？](?:(?<=[.!?])\s+|(?<=[\n。！？])[\s。！？]*)")  # noqa: RUF001 - the stops of Chinese are meant
@@ -294,28 +284,10 @@ class WordIndex(Struct, kw_only=True):
 
 def words_of(text: str) -> tuple[str, ...]:
     """Return the words of a text as the index knows them: without case, in order, each once."""
-    if len(text) >= _SHORTEST and (" " in text or "-" in text) and _may_group(text):
-        text = _GROUPED.sub(_joined, text)
+    if len(text) >= _GROUPS and not text.isalnum():
+        text = joined(text)
     spaced = _spaced(text)
-    return tuple(dict.fromkeys(_WORD.findall(caseless(_shown(text))) if spaced is None else spaced.split()))
-
-
-def _may_group(text: str) -> bool:
-    """Whether a text may hold a number in groups, which bytes tell at a twentieth of what the pattern costs."""
-    shape = text.encode("ascii", "replace").translate(_SHAPED)
-    return _IBAN in shape or _PHONE in shape
-
-
-def _joined(number: re.Match[str]) -> str:
-    """Return a number that is written in groups without what stands between them."""
-    return number[0].replace(" ", "").replace("-", "").removeprefix("+")
-
-
-def _shown(text: str) -> str:
-    """Return a text as it looks: each character in its plain form (NFKC), without those that show nothing."""
-    if _HIDES.search(text):
-        text = text.translate(_HIDDEN)
-    return text if is_normalized("NFKC", text) else normalize("NFKC", text)
+    return tuple(dict.fromkeys(_WORD.findall(caseless(shown(text))) if spaced is None else spaced.split()))
 
 
 def caseless(text: str) -> str:
@@ -352,16 +324,16 @@ def _worded(text: str, spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, 
     The words are keys, not a set, so that what is saved has the same order in every process.
     """
     spaced = _spaced(text)
-    strange = spaced is None and (_HIDES.search(text) is not None or not is_normalized("NFKC", text))
+    strange = spaced is None and odd(text)
     folded = caseless(text) if spaced is None and not strange else ""
-    grouped = _may_group(text)
+    grouped = may_group(text)
     for start, end in spans:
         if strange:
-            found = _WORD.findall(caseless(_shown(text[start:end])))
+            found = _WORD.findall(caseless(shown(text[start:end])))
         else:
             found = _WORD.findall(folded, start, end) if spaced is None else spaced[start:end].split()
         if grouped:
-            found += [_joined(number).lower() for number in _GROUPED.finditer(text, start, end)]
+            found += numbers(text, start, end)
         if found:
             yield start, end, dict.fromkeys(found, True)
 
@@ -384,13 +356,22 @@ def _spans(text: str, start: int, stop: int) -> list[tuple[int, int]]:
     spans: list[tuple[int, int]] = []
     for end, after in [*[found.span() for found in _BREAK.finditer(text, start, stop)], (stop, stop)]:
         while end - start > _SENTENCE:
-            cut = text.rfind(" ", start, start + _SENTENCE) + 1 or start + _SENTENCE
+            # Where there is no space, between words; a run without an end is cut in the middle.
+            cut = text.rfind(" ", start, start + _SENTENCE) + 1 or _between(text, start) or start + _SENTENCE
             spans.append((start, cut))
             start = cut
         if start < end:
             spans.append((start, end))
         start = after
     return spans
+
+
+def _between(text: str, start: int) -> int:
+    """Return where the last word that begins within 256 characters begins, if it is not the first."""
+    place = start + _SENTENCE
+    while place > start and text[place - 1].isalnum():
+        place -= 1
+    return place if place > start else 0
 
 
 def _spaced(text: str) -> str | None:

@@ -14,14 +14,25 @@ user who asks the agent to do what a document says looks like a hijack. The limi
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
-from theodolite.core.intent import TOOL_LENGTH, Effect, Margin, NormalizedIntent, Operation, Permission, TargetKind
+from theodolite.core.intent import (
+    TOOL_LENGTH,
+    DataFlow,
+    Effect,
+    Margin,
+    NormalizedIntent,
+    Operation,
+    Permission,
+    TargetKind,
+)
 from theodolite.features.index import Sentence, Spoken, WordIndex, words_of
 from theodolite.features.intents import forms, words
-from theodolite.features.roles import address
+from theodolite.features.roles import address, addresses
+from theodolite.features.spelling import joined
 
 __all__ = ("at_home", "explain", "fetches", "tool_words")
 
@@ -43,8 +54,11 @@ _CALL_WORDS = 512
 _VISITS = 2048
 # To look a member up in its enum takes Python 3.11 four times as long as a name of the module: what each call asks for.
 _READS, _ASKS, _UNKNOWN, _WRITES = Effect.READ, Permission.NETWORK, Effect.UNKNOWN, Operation.FILE_WRITE
+_REQUESTS, _NOTHING_LEAVES = Operation.NETWORK_REQUEST, DataFlow.NONE
 # Beyond this many characters a value is a text, whatever its shape.
 _LONGEST_NAME = 256
+_BESIDE = 2  # words beside each address of a list, as a name has
+_ROUNDED = 1e-9  # what sums of the same numbers in another order may differ by
 
 
 _Parts: TypeAlias = tuple[list[tuple[str, ...]], list[float]]
@@ -79,21 +93,11 @@ def explain(
     fetched = intent is not None and fetches(intent)
     # A fetched text is no echo.
     index.expect_echo(() if fetched else parts)
-    counts = spoken.counts if len(values) <= _VALUES else _counts(index, parts, spoken)
+    plain = len(values) <= _VALUES and len(parts) <= len(names) + 1
+    counts = spoken.counts if plain else _counts(index, parts, spoken)
     if sum(counts.values()) > _VISITS:
         parts, weights = _affordable(parts, weights, counts)
-    goal, total = 0.0, 0.0
-    found: dict[int, float] = {}
-    for weight, (whole, known, weighed) in zip(weights, index.weigh(parts, counts), strict=True):
-        mass = weight * math.sqrt(whole)
-        each = mass / whole**2  # the share of the part that a text holds counts squared
-        total += mass
-        goal += each * known**2
-        if found:
-            for number, held in weighed.items():
-                found[number] = found.get(number, 0.0) + each * held * held
-        else:
-            found = {number: each * held * held for number, held in weighed.items()}
+    goal, total, found = _masses(weights, index.weigh(parts, counts))
     best, untrusted = _best(index, found)
     evidence = untrusted - goal
     lead = evidence / (abs(evidence) + _HALF)
@@ -109,6 +113,31 @@ def explain(
         end=best.end if best else 0,
         lost=index.lost,
     )
+
+
+def _masses(
+    weights: Iterable[float], parts: Iterable[tuple[float, float, Mapping[int, float]]]
+) -> tuple[float, float, dict[int, float]]:
+    """Return the mass that the goal explains, the whole, and that of each sentence by its number."""
+    goal, total = 0.0, 0.0
+    own, stranger = 0.0, False
+    found: dict[int, float] = {}
+    for weight, (whole, known, weighed) in zip(weights, parts, strict=True):
+        mass = weight * math.sqrt(whole)
+        each = mass / whole**2  # the share of the part that a text holds counts squared
+        total += mass
+        if weight == _NAME and known >= whole - _ROUNDED:
+            own += each * known**2
+        else:
+            goal += each * known**2
+            stranger = stranger or (weight == _NAME and max(weighed.values(), default=0.0) >= whole - _ROUNDED)
+        if found:
+            for number, held in weighed.items():
+                found[number] = found.get(number, 0.0) + each * held * held
+        else:
+            found = {number: each * held * held for number, held in weighed.items()}
+    # What the user named, beside a name of a stranger's, is what the stranger is to get.
+    return goal if stranger else goal + own, total, found
 
 
 def tool_words(tool: str) -> tuple[tuple[str, ...], ...]:
@@ -158,13 +187,17 @@ def _best(index: WordIndex, found: dict[int, float]) -> tuple[Sentence | None, f
 
 
 def fetches(intent: NormalizedIntent) -> bool:
-    """Whether a call only brings something in: a read, or a network tool that is not known to write."""
-    return intent.effect is _READS or (intent.effect is _UNKNOWN and intent.permission is _ASKS)
+    """Whether a call only brings something in: a read, or a network tool that is not known to write or to send."""
+    if intent.effect is _READS:
+        return True
+    asks = intent.permission is _ASKS or intent.operation is _REQUESTS
+    return asks and intent.effect is _UNKNOWN and intent.data_flow is _NOTHING_LEAVES
 
 
 def at_home(intent: NormalizedIntent) -> bool:
     """Whether a call changes files of the working directory alone: their paths name nobody whom it could serve."""
-    return intent.operation is _WRITES and intent.target_kind is TargetKind.WORKDIR
+    home = intent.operation is _WRITES and intent.target_kind is TargetKind.WORKDIR
+    return home and not intent.writes_outside_workdir
 
 
 def _ordered(values: Iterable[str], *, home: bool) -> dict[str, bool]:
@@ -190,12 +223,32 @@ def _parts(names: Mapping[str, bool], spoken: Spoken) -> _Parts:
             room -= len(read)
             parts.append(read)
             weights.append(_NAME if name else 1.0)
+            for inside in () if name else _listed(value):
+                parts.append(words_of(inside))
+                weights.append(_NAME)
     return parts, weights
 
 
+def _listed(value: str) -> list[str]:
+    """Return the addresses of a value that is little else: "Eve <eve@evil.example>", or several recipients."""
+    if len(value) > _LONGEST_NAME or not ("@" in value or any(map(str.isdigit, value))):
+        return []
+    found = addresses(joined(value))
+    return found if len(value.split()) <= (1 + _BESIDE) * len(found) else []
+
+
+# Endings of files that an agent makes or edits; a name of a person may have a point in it, too.
+_ENDING = re.compile(
+    r"\.(?:c|cc|cfg|conf|cpp|cs|css|csv|docx?|env|gif|go|h|hpp|html?|ics|ini|ipynb|java|jpe?g|js|json|jsonl|jsx|kt|lock|log|"
+    r"md|odt|ods|pdf|php|pl|png|pptx?|py|rb|rs|rst|rtf|scss|sh|sql|svg|swift|tex|toml|ts|tsv|tsx|txt|vue|xlsx?|xml|ya?ml|"
+    r"zip)\Z",
+    re.IGNORECASE,
+)
+
+
 def _is_path(value: str) -> bool:
-    """Whether a value may be a path: no address, and with a separator or an ending."""
-    return ("/" in value or "." in value or "\\" in value) and address(value) is None
+    """Whether a value may be a path: no address, and with a separator or a file's ending."""
+    return ("/" in value or "\\" in value or _ENDING.search(value) is not None) and address(value) is None
 
 
 def _is_name(value: str) -> bool:

@@ -7,11 +7,12 @@ from functools import lru_cache
 from theodolite.core.intent import Operator, ToolRule
 from theodolite.features.intents import words
 
-__all__ = ("of_the_user", "owned")
+__all__ = ("of_the_user", "owned", "searches_the_web")
 
 # What a system says of itself or of the account that it serves. Anything else may hold what others wrote: mail, pages,
 # shared files, reviews, names of channels; also a list of payments, whose payers choose the subject.
 _OWN = frozenset({"balance", "balances", "iban", "whoami", "quota", "clock", "timezone"})
+_DATES = frozenset({"time", "date", "now"})
 _PROFILE = frozenset({"info", "information", "profile", "details"})
 _SELF = frozenset({"user", "my", "own", "me", "current", "self"})
 _ONLY = frozenset(
@@ -37,7 +38,8 @@ def owned(tool: str, operator: Operator, *, bare: bool = False) -> bool:
 @lru_cache(maxsize=4096)
 def _guess(tool: str) -> bool:
     spoken = frozenset(words(tool))
-    own = bool(spoken & _OWN) or bool(spoken & {"time", "date", "day", "now", "today"})
+    # A day by itself is an agenda, which others write in; the current one is a date.
+    own = bool(spoken & _OWN) or bool(spoken & _DATES) or {"current", "day"} <= spoken
     return own and spoken <= _OWN | _ONLY
 
 
@@ -50,3 +52,17 @@ def of_the_user(tool: str) -> bool:
     """
     spoken = frozenset(words(tool))
     return bool(spoken & _PROFILE) and bool(spoken & _SELF) and spoken <= _PROFILE | _SELF | _ONLY
+
+
+_ENGINES = frozenset({"web", "internet", "google", "bing", "brave", "duckduckgo", "tavily", "serp", "serpapi", "searx"})
+
+
+@lru_cache(maxsize=4096)
+def searches_the_web(tool: str) -> bool:
+    """Whether a tool's name says that it asks a search engine: to open what that lists is what it was asked for.
+
+    >>> searches_the_web("web_search"), searches_the_web("search_emails")
+    (True, False)
+    """
+    spoken = frozenset(words(tool))
+    return "websearch" in spoken or ("search" in spoken and not spoken.isdisjoint(_ENGINES))

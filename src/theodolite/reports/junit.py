@@ -19,6 +19,7 @@ from theodolite.reports.document import SessionReport, Summary, UnreadableReport
 from theodolite.reports.escaping import inert
 from theodolite.reports.layout import counted
 from theodolite.reports.limits import FAILURES, FINDINGS, LARGEST, NAME, PARTS, QUOTE
+from theodolite.reports.notes import notes_of
 from theodolite.reports.pages import meaning_of
 from theodolite.reports.room import Room
 from theodolite.reports.sentences import blindness, old, sentences
@@ -106,7 +107,13 @@ class JUnitWriter:
     def _said(self, session: SessionReport, result: str | None) -> tuple[str, list[str]]:
         """Return what there is to say of a session: in a line, and in all."""
         causes = _causes(session)
-        lines = [*self._found(session), *_limited(old(session), "findings that are not new"), *causes]
+        note = notes_of(session)
+        lines = [
+            *self._found(session),
+            *_limited(old(session), "findings that are not new"),
+            *causes,
+            *[note] * bool(note),
+        ]
         if result == "failure":
             return self._message(session), lines
         if result == "skipped":

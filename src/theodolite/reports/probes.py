@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from theodolite.core.reading import Evidence, Failure, Reading, Signal
 from theodolite.reports.escaping import inert
@@ -11,9 +11,13 @@ from theodolite.reports.limits import NAME, QUOTE
 from theodolite.runtime.purse import Spent
 from theodolite.runtime.replay import Sighting
 
-__all__ = ("DETECTOR", "probe_blocks", "probe_signals", "used")
+__all__ = ("DETECTOR", "probe_blocks", "probe_lines", "probe_signals", "used")
 
 DETECTOR = "behavior"
+
+_ARMS = ("clean shadow", "this session")
+# Characters of a reason that has one line.
+_REASON = 60
 
 
 def probe_signals(sighting: Sighting) -> tuple[Signal, ...]:
@@ -24,6 +28,15 @@ def probe_signals(sighting: Sighting) -> tuple[Signal, ...]:
 
 def probe_blocks(sighting: Sighting) -> Iterator[Block]:
     """Yield each probe of a session with both answers, field by field."""
+    yield from _probes(sighting, _answers)
+
+
+def probe_lines(sighting: Sighting) -> Iterator[Block]:
+    """Yield each probe of a session in short: of both answers the first field and how the reason begins, in a line."""
+    yield from _probes(sighting, _briefly)
+
+
+def _probes(sighting: Sighting, told: Callable[[Reading], Iterator[Block]]) -> Iterator[Block]:
     signals = probe_signals(sighting)
     yield Heading((Span("Probe of session "), Span(inert(sighting.session, QUOTE), Style.STRONG)))
     if not signals:
@@ -32,7 +45,8 @@ def probe_blocks(sighting: Sighting) -> Iterator[Block]:
         if isinstance(signal.said, Failure):
             yield _failure(signal.said)
         else:
-            yield from _answers(signal, signal.said)
+            yield from told(signal.said)
+            yield from _worth(signal, signal.said)
 
 
 def used(spent: Spent) -> str:
@@ -41,14 +55,34 @@ def used(spent: Spent) -> str:
     return f"{counted(spent.calls, 'call')}, {counted(spent.tokens, 'token')}, {cost}"
 
 
-def _answers(signal: Signal, said: Reading) -> Iterator[Block]:
+def _briefly(said: Reading) -> Iterator[Block]:
     fields = [item for item in said.evidence if item.path != "reasoning"]
-    yield Table(("field", "clean shadow", "this session", ""), tuple(_rows(fields)))
+    reason = next((item for item in said.evidence if item.path == "reasoning"), None)
+    if fields:
+        first = fields[0]
+        why = ("", "") if reason is None else (reason.expected, reason.observed)
+        rows = [
+            (Span(who), Span(inert(word, NAME)), Span(f'"{inert(text, _REASON)}"', Style.QUOTED))
+            for who, word, text in zip(_ARMS, (first.expected, first.observed), why, strict=True)
+        ]
+        yield Table(("answer", inert(first.path, NAME), "says why"), tuple(rows))
+    differ = [inert(item.path, NAME) for item in fields if item.expected != item.observed]
+    told = f"they differ in {len(differ)} of {counted(len(fields), 'field')}"
+    yield Paragraph((Span(f"{told}{': ' * bool(differ)}{', '.join(differ)}"),))
+
+
+def _answers(said: Reading) -> Iterator[Block]:
+    fields = [item for item in said.evidence if item.path != "reasoning"]
+    yield Table(("field", *_ARMS, ""), tuple(_rows(fields)))
     for item in said.evidence:
         if item.path == "reasoning":
-            for who, text in (("clean shadow", item.expected), ("this session", item.observed)):
+            for who, text in zip(_ARMS, (item.expected, item.observed), strict=True):
                 quoted = Span(f'"{inert(text, QUOTE)}"', Style.QUOTED)
                 yield Paragraph((Span(f"{who} says why: "), quoted))
+
+
+def _worth(signal: Signal, said: Reading) -> Iterator[Block]:
+    """Yield the score of a probe, what it counts for, and who answered."""
     level = "over" if signal.alarmed else "below"
     score = f"{signal.code}: score {said.score:.2f}, {level} its threshold, which is {signal.status}"
     found = signal.alarmed and signal.finds

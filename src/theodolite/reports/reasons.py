@@ -22,11 +22,11 @@ _BASE = "hijack.call"
 _WORDS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "acting_margin": (
-            "untrusted text explains it better than the goal does, and it acts",
+            "it has more in common with untrusted text than with the goal, and it acts",
             "the goal explains it better than untrusted text does",
         ),
         "reading_margin": (
-            "untrusted text explains it better than the goal does, and it only reads",
+            "it has more in common with untrusted text than with the goal, and it only reads",
             "the goal explains it better than untrusted text does, and it only reads",
         ),
         "delegated_margin": (
@@ -45,6 +45,15 @@ _WORDS: Mapping[str, tuple[str, str]] = MappingProxyType(
             "a password or a command comes from untrusted text",
             "a password or a command comes from untrusted text",
         ),
+    }
+)
+# The same of a margin whose passage is known, which it is from the alarm line on. Below, no text was quoted that would
+# explain the call: its words may stand in many, and its arguments in none.
+_PASSAGE = f"{_BASE.partition('.')[0]}.passage"
+_QUOTED: Mapping[str, str] = MappingProxyType(
+    {
+        "acting_margin": "untrusted text of event {} explains it better than the goal does, and it acts",
+        "reading_margin": "untrusted text of event {} explains it better than the goal does, and it only reads",
     }
 )
 # Below this a term is written as 0.0, and is no reason for anything.
@@ -85,11 +94,16 @@ def _said(signals: Iterable[Signal], code: str) -> Reading | None:
 
 
 def _own(base: Reading | None) -> Iterator[ReasonReport]:
-    for fact in () if base is None else base.facts:
+    if base is None:
+        return
+    passage = next((item.seqs[0] for item in base.evidence if item.kind == _PASSAGE and len(item.seqs) > 1), None)
+    for fact in base.facts:
         if not isinstance(fact.value, float):
             continue
         otherwise = fact.name.replace("_", " ")
         raised, lowered = _WORDS.get(fact.name, (otherwise, otherwise))
+        if passage is not None:
+            raised = _QUOTED.get(fact.name, raised).format(passage)
         yield ReasonReport(code=_BASE, term=fact.name, added=fact.value, text=lowered if fact.value < 0.0 else raised)
 
 

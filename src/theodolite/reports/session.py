@@ -32,6 +32,7 @@ from theodolite.reports.limits import (
     SAID,
     WHOLE,
 )
+from theodolite.reports.notes import notable, notes
 from theodolite.reports.pages import explaining, meaning_of
 from theodolite.reports.probes import probe_blocks, probe_signals
 from theodolite.reports.totals import NOWHERE, Origin
@@ -97,13 +98,19 @@ class _Accounts:
 
 
 def every_call(sighting: Sighting, origin: Origin = NOWHERE) -> Iterator[Block]:
-    """Yield each call of a session with its goal, its arguments, its score and why: a hundred calls at most."""
+    """Yield each call of a session with its goal, its arguments, its score and why: a hundred calls at most.
+
+    After them stands what is noted of the session, by thresholds that nobody measured too.
+    """
     yield Heading((Span("Calls of session "), *_name(sighting)))
     if origin.file:
         yield Paragraph((Span(f"read from {where(origin)}", Style.QUIET),))
     if not sighting.calls:
         yield Paragraph((Span("none", Style.QUIET),))
     yield from _Accounts(sighting).all()
+    said = notes(sighting, every=True)
+    if said:
+        yield Paragraph((Span(said, Style.WARN),))
 
 
 def session_blocks(
@@ -160,7 +167,7 @@ def _asked(action: Action) -> tuple[Span, ...]:
 def _rows(sighting: Sighting) -> list[_Row]:
     rows = {row.decision.about: _Row(row.decision.about, row.tool, row.decision.allowed, []) for row in sighting.calls}
     for decision in sighting.decisions:
-        marks = [signal for signal in decision.signals if signal.alarmed or isinstance(signal.said, Failure)]
+        marks = [one for one in decision.signals if (one.alarmed and notable(one)) or isinstance(one.said, Failure)]
         if marks:
             row = rows.setdefault(decision.about, _Row(decision.about, None, allowed=True, marks=[]))
             row.marks.extend(marks)

@@ -18,6 +18,7 @@ from theodolite.reports.entries import call_report
 from theodolite.reports.escaping import inert
 from theodolite.reports.layout import Block, Heading, Paragraph, Span, Style, Table, counted, plain
 from theodolite.reports.limits import LINES, NAME, PARTS, QUOTE, TOLD
+from theodolite.reports.notes import notes
 from theodolite.reports.probes import used
 from theodolite.reports.reasons import FUSED, score
 from theodolite.reports.session import every_call, place, session_blocks, where
@@ -45,9 +46,14 @@ ROOM_FOR_CALLS = 400_000
 
 
 class _Quiet(Struct):
-    """The quiet sessions of one outcome: a line for each of the first, and of all the call with the highest score."""
+    """The quiet sessions of one outcome: a line for each of the first, and for the first of which something is noted.
 
-    lines: list[tuple[Paragraph, CallReport | None]] = []
+    And of all the call with the highest score.
+    """
+
+    lines: list[tuple[Paragraph, str, CallReport | None]] = []
+    noted: list[tuple[Paragraph, str]] = []
+    notes: int = 0
     highest: CallReport | None = None
     session: str = ""
 
@@ -57,19 +63,34 @@ class _Quiet(Struct):
         scored = ((score(row.decision.signals), row) for row in item.calls)
         rows = [(found, row) for found, row in scored if found is not None]
         call = call_report(max(rows, key=itemgetter(0))[1]) if rows else None
+        note = notes(item)
         if len(self.lines) <= LINES:
-            self.lines.append((line, call))
+            self.lines.append((line, note, call))
+        if note:
+            self.notes += 1
+            self.noted += [(line, note)] * (len(self.noted) < LINES)
         if call is not None and (self.highest is None or (call.score or 0.0) > (self.highest.score or 0.0)):
             self.highest, self.session = call, item.session
 
     def blocks(self, count: int, threshold: float | None) -> Iterator[Block]:
-        """Yield a line for each session with its highest call; of too many only the highest call of all."""
+        """Yield a line for each session, with what is noted of it and its highest call.
+
+        Of too many only those of which something is noted, and the highest call of all.
+        """
         if count <= LINES:
-            for line, call in self.lines:
+            for line, note, call in self.lines:
                 yield line
+                yield from _noted(note)
                 if call is not None:
                     yield _nearest("highest call: ", nearest(call, threshold), indent=5)
-        elif self.highest is not None:
+            return
+        for line, note in self.noted:
+            yield line
+            yield from _noted(note)
+        if self.notes > len(self.noted):
+            rest = f"... and {self.notes - len(self.noted):,} more with notes: --format json has all"
+            yield Paragraph((Span(rest, Style.QUIET),))
+        if self.highest is not None:
             named = f"{nearest(self.highest, threshold)}, in session {inert(self.session, QUOTE)}"
             yield _nearest("highest call of all: ", named, indent=2)
 
@@ -325,6 +346,11 @@ def _line(item: Sighting, origin: Origin) -> Paragraph:
     seen += "".join(f"; {count} {standing}" for standing, count in sorted(old.items()))
     file = f"; {where(origin)}" if origin.file else ""
     return Paragraph((Span(inert(item.session, QUOTE)), Span(f"  {seen}{blind}{file}", Style.QUIET)))
+
+
+def _noted(note: str) -> Iterator[Paragraph]:
+    if note:
+        yield Paragraph((Span(note, Style.WARN),), indent=5)
 
 
 def _nearest(label: str, call: str, *, indent: int) -> Paragraph:

@@ -7,17 +7,20 @@ from collections.abc import Iterable, Mapping
 import msgspec
 from msgspec import Raw, Struct
 
+from theodolite.core.arguments import is_mapping, is_sequence
 from theodolite.core.detector import AnyDetector, Asker
 from theodolite.core.errors import EventError
 from theodolite.core.fusion import AnyFusion
 from theodolite.core.inquiry import Inquiry
 from theodolite.core.reading import Cause, Failure
+from theodolite.features.folds import Folds
 from theodolite.runtime.memory import Memory
 
-__all__ = ("SCHEMA", "Saved", "SavedInquiry", "SavedState", "decoded", "encoded")
+__all__ = ("SCHEMA", "Saved", "SavedInquiry", "SavedState", "decoded", "encoded", "unfolded")
 
-# The form of `Saved`. A new one may not read an old one's sessions.
-SCHEMA = 3
+# The form of `Saved`. A new one may not read an old one's sessions: a field that an old one lacks would be read as it
+# is in a new session, and calls judged as if what it stands for had never been said.
+SCHEMA = 4
 
 
 class SavedInquiry(Struct, frozen=True, kw_only=True):
@@ -136,11 +139,40 @@ def decoded(document: bytes) -> Saved:
     """Return the session at rest of a JSON document. Raises EventError for what is none of this version's."""
     try:
         form = msgspec.json.decode(document, type=_Form)
-        if form.schema == SCHEMA:
-            return msgspec.json.decode(document, type=Saved)
+        saved = msgspec.json.decode(document, type=Saved) if form.schema == SCHEMA else None
+        whole = saved is None or _alike(msgspec.json.decode(document), msgspec.json.decode(encoded(saved)))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, TypeError) as error:
         raise EventError(f"this is not a saved session: {error}; give what Session.save returned") from error
-    raise EventError(
-        f"session {form.session} was saved in form {form.schema}, and this version reads {SCHEMA}: restore it with the "
-        "version that saved it, or open it anew"
-    )
+    advice = "restore it with the version that saved it, or open it anew"
+    if saved is None:
+        raise EventError(
+            f"session {form.session} was saved in form {form.schema}, and this version reads {SCHEMA}: {advice}"
+        )
+    if not whole:
+        raise EventError(f"session {form.session} was saved with other fields than this version keeps: {advice}")
+    return saved
+
+
+def _alike(one: object, other: object) -> bool:
+    """Whether two JSON values have the same keys everywhere: nothing was left out, and nothing put in its place."""
+    left: list[tuple[object, object]] = [(one, other)]
+    while left:
+        one, other = left.pop()
+        if is_mapping(one) and is_mapping(other):
+            if one.keys() != other.keys():
+                return False
+            left += [(one[key], other[key]) for key in one]
+        elif is_sequence(one) and is_sequence(other):
+            left += zip(one, other, strict=False)
+        elif is_mapping(one) or is_mapping(other):
+            return False  # a fold in one place, none in the other
+    return True
+
+
+def unfolded(before: Folds, now: Folds, events: int) -> list[Failure]:
+    """Return the Failure that is said where a fold starts empty in a session that already has events."""
+    begun = any(getattr(before, fold) is None and getattr(now, fold) is not None for fold in ("index", "shape"))
+    if not (begun and events):
+        return []
+    detail = f"the texts before event {events} were not kept for the detectors that compare calls with them"
+    return [Failure(detector="features", version="1", cause=Cause.NO_EVIDENCE, detail=detail)]

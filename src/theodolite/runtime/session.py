@@ -38,7 +38,7 @@ from theodolite.runtime.fleet import Fleet
 from theodolite.runtime.inquiries import Inquiries, abandoned, failed
 from theodolite.runtime.memory import Memory
 from theodolite.runtime.origins import shown
-from theodolite.runtime.saved import SCHEMA, Saved, SavedInquiry, SavedState, encoded
+from theodolite.runtime.saved import SCHEMA, Saved, SavedInquiry, SavedState, encoded, unfolded
 
 __all__ = ("Session",)
 
@@ -410,16 +410,17 @@ class Session:
         """Return the session that `save` gave, under a Monitor that may have other detectors by now.
 
         State of a detector in another version, and inquiries of an asker that is not there or in another version, are
-        lost; each loss is said as a Failure with the next decision. `restricted` is added to what was saved.
+        lost; each loss is said as a Failure with the next decision, and so is that texts were not kept which detectors
+        now need. `restricted` is added to what was saved.
         """
         session = cls(fleet, saved.session, saved.agent, on_close=on_close, restricted=restricted)
         session._memory = memory = saved.memory
         memory.restricted |= frozenset(restricted)
-        memory.folds = memory.folds.with_needs(fleet.needs)
+        kept, memory.folds = memory.folds, memory.folds.with_needs(fleet.needs)
         states, forgotten = saved.known(fleet.speakers, session._states)
         session._states.update(states)
         inquiries, lost = saved.open(fleet.askers)
         refused = [failure for inquiry in inquiries for failure in session._inquiries.add(inquiry)]
-        memory.late += [*forgotten, *refused, *lost]
+        memory.late += [*forgotten, *refused, *lost, *unfolded(kept, memory.folds, memory.window.end)]
         session._inquiries.changed = True  # what the shelf holds may not be what was restored
         return session

@@ -8,6 +8,7 @@ from theodolite.core.anomaly import AnomalyResult
 from theodolite.core.inquiry import Dialogue, Reply
 from theodolite.core.reading import Cause, Fact, Failure, Reading
 from theodolite.core.verifier import Case
+from theodolite.detectors.anomaly.tasks import check_words
 from theodolite.verifiers.anomaly import query_of, read_result
 
 __all__ = ("JudgeVerifier",)
@@ -17,7 +18,8 @@ class JudgeVerifier:
     """Asks whoever plays the judge about `anomaly.score` where that is ambiguous, without any text of the session.
 
     The judge's score takes the place of the model's. A judge who fails, or whose answer cannot be read, leaves the
-    first score as it is, with a Failure beside it. State: none. Cost: one query.
+    first score as it is, with a Failure beside it. State: none. Cost: one query. Raises ConfigError for a task or a
+    policy that is no text.
     """
 
     name = "anomaly_judge"
@@ -26,6 +28,7 @@ class JudgeVerifier:
     codes = frozenset({"anomaly.score"})
 
     def __init__(self, *, task: str = "", policy: str = "") -> None:
+        check_words(task=task, policy=policy)
         self._task, self._policy = task, policy
 
     def inquire(self, subject: Struct) -> Dialogue:

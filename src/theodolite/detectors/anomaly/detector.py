@@ -15,7 +15,7 @@ from theodolite.core.reading import Cause, Evidence, Fact, Failure, Reading, Sta
 from theodolite.core.window import Window
 from theodolite.detectors.anomaly.rules import RULES, Chain
 from theodolite.detectors.anomaly.scoring import Scoring
-from theodolite.detectors.anomaly.tasks import task_of
+from theodolite.detectors.anomaly.tasks import check_words, task_of
 from theodolite.detectors.anomaly.traits import UNEXPECTED, Sign, places_of, sign_of, traits_of
 
 __all__ = ("SCORE", "AnomalyDetector", "AnomalySettings", "AnomalyState")
@@ -40,7 +40,8 @@ class AnomalySettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 class AnomalyState(Struct, kw_only=True):
     """The signs of the last ten calls with their events, how far the chain has come, and what it broke, where.
 
-    `broken` are the events of the first call that broke each rule: they stay for the whole session.
+    `first` are the steps that led to a way out, by their names, `broken` the events of the first call that broke each
+    rule: they stay for the whole session.
     """
 
     seqs: list[int] = []
@@ -63,7 +64,7 @@ class AnomalyDetector:
 
     Limits. Only intents are looked at: what the normalizer does not recognize is not seen here either. The model was
     fitted on generated windows; its labels are our judgment. Names that resolve to other addresses, and secrets in
-    files with innocent names, pass.
+    files with innocent names, pass. Raises ConfigError for settings that are no text.
     """
 
     name = "anomaly"
@@ -95,6 +96,7 @@ class AnomalyDetector:
     def __init__(self, settings: AnomalySettings | None = None, *, scoring: Scoring | None = None) -> None:
         self._settings = settings or AnomalySettings()
         self._scoring = scoring or Scoring()
+        check_words(task=self._settings.task, policy=self._settings.policy)
         self._task = task_of(self._settings.task, self._settings.policy)
 
     def begin(self) -> AnomalyState:
@@ -109,7 +111,10 @@ class AnomalyDetector:
         if call is None:
             return (self._blind("the intent of the call was not folded"),)
         self._take(state, event.seq, call.intent)
+        primed = state.chain.primed
         broken = state.chain.take(state.signs[-1])
+        if not primed:
+            self._step(state, event.seq)
         said: list[Reading | Failure] = [self._broken(state, rule, event.seq) for rule in broken]
         if event.arguments is UNSET:
             said.append(self._blind("the channel did not show the arguments of the call"))
@@ -122,9 +127,16 @@ class AnomalyDetector:
         state.seqs = [*state.seqs[-most:], seq]
         state.signs = [*state.signs[-most:], sign]
         state.unexpected = [*state.unexpected[-most:], any(self._task) and self._task.unexpected(intent)]
-        for step in (Sign.EXTERNAL_READ, Sign.SECRET_ACCESS):
-            if sign & step:
-                state.first.setdefault(step.name.lower(), seq)
+
+    def _step(self, state: AnomalyState, seq: int) -> None:
+        """Note what leads up to a way out: the first that was read from outside, and the secret read after that.
+
+        A secret that was read before is none that something from outside can have asked for.
+        """
+        if state.signs[-1] & Sign.SECRET_ACCESS and state.chain.primed:
+            state.first[Sign.SECRET_ACCESS.name.lower()] = seq
+        elif state.signs[-1] & Sign.EXTERNAL_READ:
+            state.first.setdefault(Sign.EXTERNAL_READ.name.lower(), seq)
 
     def _broken(self, state: AnomalyState, rule: str, seq: int) -> Reading:
         steps = [*state.first.values(), seq] if rule == RULES[-1] else [seq]

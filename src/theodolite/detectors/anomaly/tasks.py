@@ -10,10 +10,11 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
+from theodolite.core.errors import ConfigError
 from theodolite.core.intent import DataFlow, DestinationKind, NormalizedIntent, Operation, Permission, Provenance
 from theodolite.features.intents.tables import table
 
-__all__ = ("TASK_WORDS", "Task", "task_of")
+__all__ = ("TASK_WORDS", "Task", "check_words", "task_of")
 
 _LONGEST = 256
 _WORD = re.compile(r"[a-z]+")
@@ -58,6 +59,21 @@ class Task(NamedTuple):
         fetched = intent.provenance in {Provenance.EXTERNAL_WEB, Provenance.OFFICIAL_DOCS}
         sends = intent.data_flow is DataFlow.LOCAL_TO_EXTERNAL and not fetched
         return sends or (intent.operation is Operation.OTHER and intent.permission is Permission.WRITE)
+
+
+def check_words(**named: object) -> None:
+    """Raise ConfigError where what says what a task is, by the name of the argument, is no text.
+
+    >>> check_words(task="readonly", policy=None)
+    Traceback (most recent call last):
+    ...
+    theodolite.core.errors.ConfigError: policy is text, such as 'readonly', not NoneType: leave out what is not known
+    """
+    for name, text in named.items():
+        if not isinstance(text, str):
+            raise ConfigError(
+                f"{name} is text, such as 'readonly', not {type(text).__name__}: leave out what is not known"
+            )
 
 
 @lru_cache(maxsize=1024)

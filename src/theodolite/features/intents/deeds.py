@@ -36,7 +36,7 @@ _WORDS: Mapping[Deed, tuple[str, str]] = {
         "reply answer respond write tell notify inform thank contact text remind message submit comment report",
     ),
     Deed.PAY: ("pay transfer wire remit send deposit withdraw reimburse", "settle refund move"),
-    Deed.BUY: ("book reserve order buy purchase", "rent hire subscribe place checkout"),
+    Deed.BUY: ("book reserve order buy purchase", "rent hire subscribe place cart checkout"),
     Deed.PLAN: ("invite schedule create", "reschedule plan add arrange set put organize"),
     Deed.GIVE: ("share grant give invite add allow", "permit enable approve let"),
     Deed.CHANGE: ("change update edit modify rename replace set reset", "fix correct write patch adjust move"),
@@ -44,19 +44,23 @@ _WORDS: Mapping[Deed, tuple[str, str]] = {
 }
 _IRREGULAR = {"send": "sent", "write": "written", "give": "given", "withdraw": "withdrawn", "reply": "replies"}
 # Where English puts what is asked for: first in a sentence, or after one of these. "The mail" asks for nothing.
-_ASKING = re.compile(r"(?:\A|[.!?;:,\n]\s*|\b(?:and|to|please|then|or|you|also|just|kindly)\s+)([a-z]+)")
+_ASKING = re.compile(r"(?:\A|[.!?;:,\n]\s*|\b(?:and|to|please|then|or|you|also|just|kindly)\s+)(?=([a-z]+))")
 
 
 def _all_forms(words: str) -> frozenset[str]:
     found: list[str] = []
     for word in words.split():
-        stem = word.removesuffix("e")
-        found += [*forms(word), f"{word}s", f"{stem}ed", f"{stem}ing", _IRREGULAR.get(word, word)]
+        found += [*forms(word), f"{word}s", f"{word.removesuffix('e')}ing", _IRREGULAR.get(word, word)]
     return frozenset(found)
 
 
-_ORDERS = {deed: _all_forms(words) for deed, (words, _) in _WORDS.items()}
-_NAMES = {deed: _ORDERS[deed] | _all_forms(words) for deed, (_, words) in _WORDS.items()}
+_NAMES = {deed: _all_forms(f"{orders} {requests}") for deed, (orders, requests) in _WORDS.items()}
+# What is done orders nothing: "rent: paid".
+_PAST = frozenset(["sent", "paid", "bought", *_IRREGULAR.values()])
+_ORDERS = {
+    deed: frozenset([form for form in _all_forms(orders) if form not in _PAST and not form.endswith("ed")])
+    for deed, (orders, _) in _WORDS.items()
+}
 
 
 def deeds_of(words: Iterable[str]) -> frozenset[Deed]:

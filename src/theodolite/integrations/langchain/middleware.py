@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import uuid
 import warnings
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
@@ -22,12 +21,21 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 from msgspec.structs import replace
 
-from theodolite.core.errors import CallBlocked, ConfigError, HarnessError
+from theodolite.core.errors import CallBlocked, ConfigError, EventError, HarnessError
 from theodolite.core.event import AnyHostEvent, Channel, SessionEnded, Source, ToolCallProposed
 from theodolite.core.integration import Claims
 from theodolite.core.policy import Decision
 from theodolite.core.reading import Cause, Failure, Signal
+from theodolite.core.redaction import Scrubber
 from theodolite.integrations.langchain.conversation import Conversation, proposed
+from theodolite.integrations.langchain.given import (
+    agent_in,
+    carriers_in,
+    finishing,
+    monitor_in,
+    raises_in,
+    undone,
+)
 from theodolite.integrations.langchain.notice import logged, loud
 from theodolite.integrations.langchain.whereabouts import RUN, messages_in, thread, whereabouts
 from theodolite.runtime.answers import attempted
@@ -51,6 +59,8 @@ _SEES = frozenset(
     }
 )
 
+_HEARS = "on_decision is a function that takes a decision"
+
 _T = TypeVar("_T")
 
 
@@ -64,6 +74,19 @@ class _Place(NamedTuple):
     session: Session
     conversation: Conversation
     lasting: bool
+
+
+class _Ours(NamedTuple):
+    """What is wrong in words of our own, which need no redaction: they name ids, as every line of the log does."""
+
+    why: str
+
+
+def _or_our_word(act: Callable[[], _T]) -> _T | _Ours:
+    try:
+        return act()
+    except (ConfigError, EventError) as error:
+        return _Ours(str(error))
 
 
 class Middleware(AgentMiddleware[AgentState[ResponseT], ContextT, ResponseT]):
@@ -82,7 +105,8 @@ class Middleware(AgentMiddleware[AgentState[ResponseT], ContextT, ResponseT]):
       each decision that refuses a call, or in which an alarm is a finding or asks for an action, once, in the thread
       that judged it and before the call runs. Where none is given, each is a WARNING of the log
       `theodolite.integrations.langchain`, with codes and scores and no content. What it raises is a failure of the
-      session, and the finding goes to the log. What models answer later, outside of a run, is not told here.
+      session, and the finding goes to the log; so does one whose callback returns something to await, which nobody
+      does here. What models answer later, outside of a run, is not told here.
     - A tool that raises is told as a failed result without text, and raises.
     - What fails in here is told with the session's next decision, or is a RuntimeWarning where there is no session, and
       the agent goes on; with the policy's `fail_closed` no call runs in a thread of which something could not be told.
@@ -95,7 +119,8 @@ class Middleware(AgentMiddleware[AgentState[ResponseT], ContextT, ResponseT]):
     that host, for `plant`. Cost: that of `observe`, and a hash for each message of the thread at each call. In an event
     loop all of that is done in a thread, since a refusal waits for the disk. State: see Conversation.
 
-    Raises ConfigError for what is no Monitor, another `on_refusal`, or an `on_decision` that cannot be called here.
+    Raises ConfigError for what is no Monitor, an `agent` that is no text, another `on_refusal`, `carriers` that are no
+    mapping of channels, and where one of these or `on_decision` cannot be called here, or would have to be awaited.
     """
 
     def __init__(
@@ -108,15 +133,13 @@ class Middleware(AgentMiddleware[AgentState[ResponseT], ContextT, ResponseT]):
         carriers: Mapping[Channel, Callable[[str], None]] | None = None,
     ) -> None:
         super().__init__()
-        if on_refusal not in {"message", "raise"}:
-            raise ConfigError(f"on_refusal is 'message' or 'raise', not {on_refusal!r}")
         self.state_schema = Watched
         self.tools = ()
-        self._monitor = _checked(monitor)
-        self._agent = agent
-        self._raises = on_refusal == "raise"
-        self._hears = None if on_decision is None else _heard(on_decision)
-        self._carriers = dict(carriers or {})
+        self._monitor = monitor_in(monitor)
+        self._agent = agent_in(agent)
+        self._raises = raises_in(on_refusal)
+        self._hears = None if on_decision is None else finishing(on_decision, _HEARS)
+        self._carriers = {} if carriers is None else carriers_in(carriers)
         self._lock = Lock()
         self._conversations: WeakKeyDictionary[Session, Conversation] = WeakKeyDictionary()
 
@@ -139,7 +162,9 @@ class Middleware(AgentMiddleware[AgentState[ResponseT], ContextT, ResponseT]):
         if channel not in self._carriers or channel not in _SEES:
             known = ", ".join(sorted(_SEES & self._carriers.keys())) or "none was given"
             raise HarnessError(f"no carrier puts a token on {channel.value}: pass one in `carriers` (known: {known})")
-        self._carriers[channel](token)
+        left = undone(self._carriers[channel](token))
+        if left:
+            raise HarnessError(f"the carrier of {channel.value} {left}: pass one that has planted when it returns")
 
     def before_agent(self, state: AgentState[ResponseT], runtime: Runtime[ContextT]) -> dict[str, object] | None:
         """Begin a run, and name it where it belongs to no thread."""
@@ -277,14 +302,21 @@ class Middleware(AgentMiddleware[AgentState[ResponseT], ContextT, ResponseT]):
         """Let the host hear of a decision: a fault of who hears may neither break the agent nor let a call through."""
         why = ""
         if self._hears is not None:
-            fault = attempted(partial(self._hears, decision), _NAME, _VERSION)
+            fault = attempted(partial(self._tell_host, self._hears, decision), _NAME, _VERSION)
             if not isinstance(fault, Failure):
                 return
-            why = fault.detail
-            session.note(replace(fault, detail=f"on_decision: {why}"))
+            # What it raised may hold what it saw, or its own keys: the log is told no more than the store is.
+            why = session.quoted(fault.detail)
+            session.note(replace(fault, detail=f"on_decision: {fault.detail}"))
         fault = attempted(partial(logged, decision, why), _NAME, _VERSION)
         if isinstance(fault, Failure):
             session.note(replace(fault, detail=f"the log: {fault.detail}"))
+
+    @staticmethod
+    def _tell_host(hears: Callable[[Decision], object], decision: Decision) -> None:
+        left = undone(hears(decision))
+        if left:
+            raise TypeError(f"it {left}: nobody heard of the finding")
 
     def _why(self, decision: Decision) -> str:
         """Return the codes that refuse, or else those that failed, or else what stands in the way."""
@@ -329,11 +361,16 @@ class Middleware(AgentMiddleware[AgentState[ResponseT], ContextT, ResponseT]):
 
     def _attempt(self, act: Callable[[], _T], otherwise: _T) -> _T:
         """Do something of which nothing may break the agent; warn where no session could be told that it failed."""
-        done = attempted(act, _NAME, _VERSION)
-        if not isinstance(done, Failure):
+        done = attempted(partial(_or_our_word, act), _NAME, _VERSION)
+        if not isinstance(done, Failure | _Ours):
             return done
-        warnings.warn(f"theodolite could not look at an agent: {done.detail!a}", RuntimeWarning, stacklevel=3)
+        why = done.why if isinstance(done, _Ours) else self._quoted(done.detail)
+        warnings.warn(f"theodolite could not look at an agent: {why!a}", RuntimeWarning, stacklevel=3)
         return otherwise
+
+    def _quoted(self, text: str) -> str:
+        """Return what others raised as it may be shown where there is no session."""
+        return Scrubber(self._monitor.fleet.redactor, (), ()).quote(text)
 
     def _place(self, state: object) -> _Place:
         """Return the session that this run belongs to, opened where need be, and what was told to it."""
@@ -344,17 +381,3 @@ class Middleware(AgentMiddleware[AgentState[ResponseT], ContextT, ResponseT]):
             if conversation is None:
                 conversation = self._conversations[session] = Conversation(wrote)
         return _Place(session, conversation, lasting)
-
-
-def _checked(monitor: object) -> Monitor:
-    if isinstance(monitor, Monitor):
-        return monitor
-    raise ConfigError(f"the middleware takes a Monitor, not {type(monitor).__name__}: theodolite.load() makes one")
-
-
-def _heard(hears: object) -> Callable[[Decision], object]:
-    if inspect.iscoroutinefunction(hears):
-        raise ConfigError("on_decision is a function that takes a decision, not a coroutine function: nobody awaits it")
-    if callable(hears):
-        return hears
-    raise ConfigError(f"on_decision is a function that takes a decision, not {hears!r}")

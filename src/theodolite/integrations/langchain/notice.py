@@ -26,7 +26,7 @@ def loud(decision: Decision, policy: Policy) -> bool:
 def logged(decision: Decision, fault: str = "") -> None:
     """Write a WARNING that names the session, the event, the codes and their scores, and nothing of the content.
 
-    `fault` is why nobody else could be told. It is what the host's own code raised, which saw nothing unredacted.
+    `fault` is why nobody else could be told, redacted: what the host's own code raised may hold keys of its own.
     """
     said = _said(decision)
     codes = [f"{code} {score}" for code, score in said[:_CODES]]

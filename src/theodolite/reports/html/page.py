@@ -22,6 +22,7 @@ from theodolite.reports.html.session import article, facts
 from theodolite.reports.layout import counted
 from theodolite.reports.limits import LINES, NAME, TOLD
 from theodolite.reports.markup import Content, Markup, element
+from theodolite.reports.notes import notes_of
 from theodolite.reports.totals import Totals
 from theodolite.reports.words import OUTCOMES
 
@@ -133,7 +134,9 @@ def _name(session: SessionReport) -> str:
 def _line(session: SessionReport) -> Markup:
     call = highest(session.calls)
     told = facts(session) if call is None else f"{facts(session)} · highest call: {nearest(call)}"
-    return element("li", _name(session), " ", element("span", told, class_="quiet"))
+    note = notes_of(session)
+    noted = [" · ", element("span", note, class_="warn")] if note else None
+    return element("li", _name(session), " ", element("span", told, class_="quiet"), noted)
 
 
 def _entry(session: SessionReport, number: int) -> Markup:

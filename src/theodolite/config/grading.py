@@ -1,0 +1,59 @@
+"""The calibration artefact that grades what detectors say: the one that was named, fitted for what is wired."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from pathlib import Path
+
+from theodolite.config.settings import Settings, nearest
+from theodolite.core.calibration import Calibration
+from theodolite.core.detector import AnyDetector
+from theodolite.core.errors import CalibrationError
+from theodolite.core.fusion import AnyFusion
+from theodolite.core.verifier import Verifier
+
+__all__ = ("fitted",)
+
+
+def fitted(
+    given: Path | None,
+    settings: Settings,
+    detectors: Collection[AnyDetector | AnyFusion],
+    verifiers: Iterable[Verifier],
+    *,
+    off: Collection[str],
+) -> Calibration | None:
+    """Return the artefact that was given, else the one that the settings name, if they do.
+
+    What was fitted for a detector that is `off` does no harm. Raises CalibrationError for an artefact that cannot be
+    read, or that is for what is not wired; the settings are named where they named it.
+    """
+    names = {detector.name for detector in detectors} | {verifier.name for verifier in verifiers}
+    codes = {code for detector in detectors for code in detector.bands}
+    if given is not None:
+        return _read(given, names, codes, off)
+    if not settings.calibration:
+        return None
+    try:
+        return _read(Path(settings.folder) / settings.calibration, names, codes, off)
+    except CalibrationError as error:
+        if not settings.file:
+            raise
+        raise CalibrationError(f"{settings.file}: calibration: {error}") from error
+
+
+def _read(path: Path, names: Collection[str], codes: Collection[str], off: Collection[str]) -> Calibration:
+    try:
+        document = path.read_bytes()
+    except OSError as error:
+        raise CalibrationError(f"the calibration {path} cannot be read: {error}") from error
+    artefact = Calibration.load(document, str(path))
+    _check_known(f"{path}: versions: there is no detector", artefact.versions, names, off)
+    _check_known(f"{path}: bands: no detector has the code", artefact.bands, codes, off)
+    return artefact
+
+
+def _check_known(what: str, named: Iterable[str], known: Collection[str], off: Collection[str]) -> None:
+    for name in named:
+        if name not in known and name.partition(".")[0] not in off:
+            raise CalibrationError(f"{what} {name!r}; {nearest(name, list(known))}")
