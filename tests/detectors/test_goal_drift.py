@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import pytest
+from msgspec.structs import replace
+
 from theodolite.core.event import (
     AnyHostEvent,
     GoalStated,
@@ -9,8 +12,8 @@ from theodolite.core.event import (
     ToolResultObserved,
     TurnEnded,
 )
-from theodolite.core.reading import Reading
-from theodolite.detectors.trajectory.goal_drift import GoalDriftDetector
+from theodolite.core.reading import Reading, Status
+from theodolite.detectors.trajectory.goal_drift import GoalDriftDetector, shipped
 from theodolite.runtime.monitor import Monitor
 
 GOAL = GoalStated(text="Water the plants in the garden: roses, tulips, lilies.", source=Source.USER)
@@ -21,8 +24,8 @@ ON_GOAL = ToolCallProposed(tool="water_plants", arguments={"plants": "roses", "p
 OFF_GOAL = ToolCallProposed(tool="sell_stamps", arguments={"from": "Peru", "to": "Mario"})
 
 
-def readings(*events: AnyHostEvent) -> list[Reading]:
-    with Monitor([GoalDriftDetector()]).session("s") as session:
+def readings(*events: AnyHostEvent, detector: GoalDriftDetector | None = None) -> list[Reading]:
+    with Monitor([detector or GoalDriftDetector()]).session("s") as session:
         said = [signal.said for event in events for signal in session.observe(event).signals]
     return [reading for reading in said if isinstance(reading, Reading)]
 
@@ -39,9 +42,28 @@ def test_calls_for_something_else_add_up_until_they_alarm_with_the_turns_that_di
     found = readings(GOAL, NOTE, *turns(OFF_GOAL, 9))
     scores = [reading.score for reading in found]
     assert scores == sorted(scores)
-    assert scores[0] < 0.742 <= scores[-1]
+    assert scores[0] < shipped().alert <= scores[-1]
     (evidence,) = found[-1].evidence
     assert evidence.seqs == tuple(range(2, 20, 2))
+
+
+def test_the_threshold_and_the_allowance_are_those_of_the_file_that_says_what_they_were_fitted_on() -> None:
+    fitted = shipped()
+    band = GoalDriftDetector().bands["goal_drift.slow"]
+    assert (band.alert, band.status, band.acts, band.finds) == (fitted.alert, Status.REFERENCE, False, False)
+    assert band.source == fitted.source
+    assert fitted.allowance == pytest.approx((fitted.stated + fitted.unstated) / 2, abs=1e-4)
+    assert fitted.dataset.counts["judged on"] > fitted.dataset.counts["of these alarmed"]
+
+
+def test_what_was_fitted_elsewhere_may_be_given() -> None:
+    events = (GOAL, NOTE, *turns(OFF_GOAL, 3))
+    lead = readings(*events)[0].fact("step")
+    assert isinstance(lead, float)
+    strict = GoalDriftDetector(replace(shipped(), allowance=lead - 1.0, alert=0.6))
+    found = readings(*events, detector=strict)
+    assert [reading.score for reading in found] == pytest.approx([1 / 2, 2 / 3, 3 / 4])
+    assert [bool(reading.evidence) for reading in found] == [False, True, True]
 
 
 def test_the_users_own_change_of_goal_begins_anew_and_that_of_a_result_does_not() -> None:

@@ -3,29 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
 
+import msgspec
 from msgspec import UNSET, Struct, field
 
-from theodolite.core.calibration import Band
+from theodolite.core.calibration import Band, Dataset
 from theodolite.core.detector import Feature
 from theodolite.core.event import Event, GoalStated, MessageObserved, ToolCallProposed, TurnEnded
 from theodolite.core.reading import Cause, Evidence, Fact, Failure, Reading, Status
 from theodolite.core.window import Window
 from theodolite.stats.cusum import Cusum
 
-__all__ = ("GoalDriftDetector", "GoalDriftState")
+__all__ = ("Fitted", "GoalDriftDetector", "GoalDriftState", "shipped")
 
-# Half-way between the mean lead of a turn under its own goal, -0.26, and under a goal that nobody stated, 0.03: spliced
-# sessions of AgentDojo train, benchmarks/drift.py.
-ALLOWANCE = -0.115
 # Turns that evidence names: where a sum began matters less than what went into it last.
 _NAMED = 16
+
+
+class Fitted(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The allowance and the threshold with what they were fitted on: `benchmarks/drift.py --fit` writes it.
+
+    `allowance` is half-way between the mean leads of turns under their own, `stated` goal, and under a goal that nobody
+    stated, `unstated`. `alert` is the score that at most a share `alpha` of sessions with stated goals is above.
+    """
+
+    allowance: float
+    stated: float
+    unstated: float
+    alert: float
+    alpha: float
+    source: str
+    dataset: Dataset
+
+
+@cache
+def shipped() -> Fitted:
+    """Return the numbers that come with the package. Reads its file once."""
+    document = files("theodolite.detectors.trajectory").joinpath("goal_drift.json").read_bytes()
+    return msgspec.json.decode(document, type=Fitted)
 
 
 class GoalDriftState(Struct, kw_only=True):
     """The sum, and the calls of the turn under way and of the turns that went into the sum last. Bounded."""
 
-    cusum: Cusum = field(default_factory=lambda: Cusum(allowance=ALLOWANCE))
+    cusum: Cusum = field(default_factory=lambda: Cusum(allowance=shipped().allowance))
     leads: float = 0.0
     calls: int = 0
     newest: int = 0
@@ -48,19 +71,22 @@ class GoalDriftDetector:
     version = "1"
     reads: frozenset[type[Event]] = frozenset({GoalStated, MessageObserved, ToolCallProposed, TurnEnded})
     needs = frozenset({Feature.INTENT, Feature.MARGIN})
-    bands: Mapping[str, Band] = {
-        "goal_drift.slow": Band(
-            alert=0.742,
-            status=Status.REFERENCE,
-            acts=False,
-            finds=False,
-            source="benchmarks/drift.py: 7 of 143 spliced sessions with stated goals reach it, alpha 0.05",
-        )
-    }
+
+    def __init__(self, fitted: Fitted | None = None) -> None:
+        self._fitted = fitted or shipped()
+        self.bands: Mapping[str, Band] = {
+            "goal_drift.slow": Band(
+                alert=self._fitted.alert,
+                status=Status.REFERENCE,
+                acts=False,
+                finds=False,
+                source=self._fitted.source,
+            )
+        }
 
     def begin(self) -> GoalDriftState:
         """Return a sum of nothing."""
-        return GoalDriftState()
+        return GoalDriftState(cusum=Cusum(allowance=self._fitted.allowance))
 
     def update(self, state: GoalDriftState, event: Event, window: Window) -> tuple[Reading | Failure, ...]:
         """Take a call into the turn, begin anew where the user spoke, or score the turn that ended."""
@@ -92,7 +118,7 @@ class GoalDriftDetector:
         state.seqs = [*state.seqs[1 - _NAMED :], state.newest] if value else []
         state.leads, state.calls = 0.0, 0
         score = value / (1.0 + value)
-        alarmed = score >= self.bands["goal_drift.slow"].alert
+        alarmed = score >= self._fitted.alert
         return Reading(
             detector=self.name,
             version=self.version,
