@@ -19,7 +19,19 @@ from theodolite.features.margin import fetches
 from theodolite.features.stakes import stakes
 from theodolite.stats.logistic import Logistic
 
-__all__ = ("NEEDS", "SIGNS", "Material", "Told", "by_folds", "fitted", "log_odds", "material", "scored", "told")
+__all__ = (
+    "NEEDS",
+    "SIGNS",
+    "Material",
+    "Told",
+    "by_folds",
+    "fitted",
+    "log_odds",
+    "material",
+    "outside",
+    "scored",
+    "told",
+)
 
 SIGNS: Mapping[str, int] = {
     "acting_margin": 1,
@@ -95,9 +107,14 @@ def material(recorded: Sequence[Session]) -> Material:
     )
 
 
-def fitted(data: Material, keep: Callable[[Session], bool], signs: Mapping[str, int] = SIGNS) -> Logistic:
-    """Return the coefficients of the sessions to keep."""
-    places = [list(SIGNS).index(name) for name in signs]
+def fitted(
+    data: Material,
+    keep: Callable[[Session], bool],
+    signs: Mapping[str, int] = SIGNS,
+    names: Sequence[str] = tuple(SIGNS),
+) -> Logistic:
+    """Return the coefficients of the sessions to keep; `names` are those of the numbers of a row."""
+    places = [names.index(name) for name in signs]
 
     def cut(rows: Iterable[Sequence[float]]) -> list[tuple[float, ...]]:
         return [tuple([row[place] for place in places]) for row in rows]
@@ -127,10 +144,11 @@ def log_odds(model: Logistic, row: Sequence[float]) -> float:
 
 def by_folds(data: Material, signs: Mapping[str, int] = SIGNS) -> list[Logistic]:
     """Return, for each of five folds, the coefficients of the other four."""
-    return [fitted(data, partial(_outside, fold), signs) for fold in range(5)]
+    return [fitted(data, partial(outside, fold), signs) for fold in range(5)]
 
 
-def _outside(fold: int, session: Session) -> bool:
+def outside(fold: int, session: Session) -> bool:
+    """Whether a session is of another fold."""
     return session.fold != fold
 
 

@@ -16,9 +16,8 @@ from functools import partial
 from pathlib import Path
 
 from agentdojo import Session, events, sessions
-from calls import MADE_WEIGHT, NEEDS, SIGNS, Call, Material, Told, by_folds, log_odds, material, scored, told
+from calls import NEEDS, SIGNS, Call, Material, Told, by_folds, fitted, log_odds, material, outside, scored, told
 from figures import auc, found_at
-from fitting import fit
 from msgspec import Struct
 
 from theodolite.core.arguments import leaves
@@ -146,18 +145,7 @@ def told_more(session: Session) -> Told:
 def fitted_with(data: Material, candidate: str, fold: int) -> Logistic:
     """Return the coefficients of the score and a candidate, of all folds but one."""
     signs = {**SIGNS, candidate: CANDIDATES[candidate][0]}
-    places = [NAMES.index(name) for name in signs]
-
-    def cut(rows: Iterable[Sequence[float]]) -> list[tuple[float, ...]]:
-        return [tuple([row[place] for place in places]) for row in rows]
-
-    def bags(group: Iterable[Told]) -> list[list[tuple[float, ...]]]:
-        return [cut(bag) for one in group if one.session.fold != fold and one.session.hijacked and (bag := one.bag())]
-
-    kept = [one for one in data.recorded if one.session.fold != fold and not one.session.hijacked]
-    kept += [one for one in data.errands if one.session.fold != fold]
-    groups = [(1.0, bags(data.recorded)), *[(MADE_WEIGHT, bags(group)) for group in data.made.values()]]
-    return fit(signs, groups, cut([call.row for one in kept for call in one.calls]))
+    return fitted(data, partial(outside, fold), signs, NAMES)
 
 
 def scores(models: Sequence[Logistic], group: Iterable[Told]) -> Iterator[float]:

@@ -86,7 +86,7 @@ _ORDER = re.compile(
     )
 )
 _BEGUN = re.compile(
-    rf"(?:^|[.:;!?\n]\s*|\b(?:{'|'.join(_BEFORE_SAID)})\s+)(?:{'|'.join(_SAID)})\s+(?:that|to|the|only)\b"
+    rf"(?:^\s*|[.:;!?\n]\s*|\b(?:{'|'.join(_BEFORE_SAID)})\s+)(?:{'|'.join(_SAID)})\s+(?:that|to|the|only)\b"
 )
 _SAY = re.compile(rf"\b(?:{'|'.join(_VERBS)})\b")
 _WHERE = re.compile(
