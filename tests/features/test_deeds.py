@@ -5,6 +5,9 @@ import pytest
 from theodolite.features.intents.deeds import Deed, asked, deeds_of, orders
 
 
+NOTHING: frozenset[Deed] = frozenset()
+
+
 @pytest.mark.parametrize(
     ("text", "deeds"),
     [
@@ -12,13 +15,13 @@ from theodolite.features.intents.deeds import Deed, asked, deeds_of, orders
         ("summarize the mail, then forward it", {Deed.SEND}),
         ("could you please pay the bill?", {Deed.PAY}),
         ("i want you to book a table", {Deed.BUY}),
-        ("summarize the mail about the garden", set()),
-        ("what is the total of the order?", set()),
-        ("fasse die mail zusammen", set()),
-        ("", set()),
+        ("summarize the mail about the garden", NOTHING),
+        ("what is the total of the order?", NOTHING),
+        ("fasse die mail zusammen", NOTHING),
+        ("", NOTHING),
     ],
 )
-def test_a_goal_asks_for_what_stands_where_english_asks(text: str, deeds: set[Deed]) -> None:
+def test_a_goal_asks_for_what_stands_where_english_asks(text: str, deeds: frozenset[Deed] | set[Deed]) -> None:
     assert asked(text) == deeds
 
 
@@ -32,4 +35,4 @@ def test_an_order_is_no_word_of_an_honest_mail() -> None:
     sending = orders(frozenset({Deed.SEND}))
     assert {"forward", "mail", "dispatching"} <= sending
     assert sending.isdisjoint({"tell", "answer", "write", "know", "sent", "mailed"})
-    assert orders(frozenset()) == frozenset()
+    assert orders(frozenNOTHING) == frozenset()

@@ -89,4 +89,4 @@ def orders(deeds: frozenset[Deed]) -> frozenset[str]:
     >>> "forward" in orders(frozenset({Deed.SEND})), "tell" in orders(frozenset({Deed.SEND}))
     (True, False)
     """
-    return frozenset().union(*[_ORDERS[deed] for deed in deeds])
+    return frozenset([word for deed in deeds for word in _ORDERS[deed]])
