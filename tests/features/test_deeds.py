@@ -4,7 +4,6 @@ import pytest
 
 from theodolite.features.intents.deeds import Deed, asked, deeds_of, orders
 
-
 NOTHING: frozenset[Deed] = frozenset()
 
 
@@ -35,4 +34,4 @@ def test_an_order_is_no_word_of_an_honest_mail() -> None:
     sending = orders(frozenset({Deed.SEND}))
     assert {"forward", "mail", "dispatching"} <= sending
     assert sending.isdisjoint({"tell", "answer", "write", "know", "sent", "mailed"})
-    assert orders(frozenNOTHING) == frozenset()
+    assert orders(NOTHING) == frozenset()
