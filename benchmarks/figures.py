@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
 
-__all__ = ("Area", "Bar", "Figure", "Share", "auc", "cut", "found_at", "held", "share")
+__all__ = ("Area", "Bar", "Figure", "Share", "auc", "clopper_pearson", "cut", "found_at", "held", "share")
 
 _Z = 1.959964  # the 97.5 % point of the normal distribution
 
@@ -24,7 +24,7 @@ class Share(tuple[int, int]):
         return self[0] / self[1] if self[1] else math.nan
 
     def __str__(self) -> str:
-        low, high = _clopper_pearson(*self)
+        low, high = clopper_pearson(*self)
         return f"{self.value:.3f} [{low:.3f}, {high:.3f}] ({self[0]}/{self[1]})"
 
 
@@ -102,7 +102,9 @@ def _variance(values: Sequence[float]) -> float:
     return sum((value - mean) ** 2 for value in values) / max(1, len(values) - 1)
 
 
-def _clopper_pearson(k: int, n: int, level: float = 0.95) -> tuple[float, float]:
+def clopper_pearson(k: int, n: int, level: float = 0.95) -> tuple[float, float]:
+    """Return the exact interval of a share of k in n (Clopper and Pearson 1934)."""
+
     def solve(tail: Callable[[float], float]) -> float:
         low, high = 0.0, 1.0
         for _ in range(50):

@@ -15,9 +15,10 @@ import math
 import sys
 import time
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
+from figures import clopper_pearson
 from msgspec import Struct
 
 from theodolite.core.arguments import leaves
@@ -122,24 +123,6 @@ def found_at(sessions: Sequence[Scored], rate: float) -> float:
     negative = sorted((session.score for session in sessions if not session.positive), reverse=True)
     hijacked = [session.score for session in sessions if session.positive]
     return sum(s > negative[int(rate * len(negative))] for s in hijacked) / len(hijacked)
-
-
-def clopper_pearson(k: int, n: int, level: float = 0.95) -> tuple[float, float]:
-    """Return the exact interval of a share of k in n (Clopper and Pearson 1934)."""
-
-    def solve(tail: Callable[[float], float]) -> float:
-        low, high = 0.0, 1.0
-        for _ in range(50):
-            middle = (low + high) / 2
-            low, high = (middle, high) if tail(middle) < (1 - level) / 2 else (low, middle)
-        return high
-
-    def below(upto: int, p: float) -> float:
-        return sum(math.comb(n, i) * p**i * (1 - p) ** (n - i) for i in range(upto + 1))
-
-    least = 0.0 if k == 0 else solve(lambda p: 1 - below(k - 1, p))
-    most = 1.0 if k == n else 1 - solve(lambda q: below(k, 1 - q))
-    return least, most
 
 
 def show(name: str, sessions: Sequence[Scored], threshold: float) -> None:

@@ -18,7 +18,7 @@ from collections import Counter
 from pathlib import Path
 
 import msgspec
-from margin import clopper_pearson
+from figures import clopper_pearson
 
 from theodolite.core.policy import Outcome
 from theodolite.readers.labelled import label
