@@ -1,4 +1,4 @@
-"""What the user's goal says of calls: whether it asks to read the web, names its own addresses, hands the work over."""
+"""What the user's goal says of calls: whether it asks to read the web, hands the work over, or refers to a record."""
 
 from __future__ import annotations
 

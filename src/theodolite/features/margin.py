@@ -5,10 +5,14 @@ the share of its words that it holds; the share is squared, so that chance overl
 untrusted text is what its best single sentence explains of the call; what the goal explains is taken off. One sentence,
 because an order names the action and its objects together, where records spread them over fields and lines.
 
-No wording is looked for: the same words in any order, in any language that separates words, give the same score.
+Where a stranger's name stands in the call, what the user named there explains nothing: it is what the stranger gets.
 
-Limits. A value that is spelled in another way (encoded, translated, put together from several sentences) is not seen. A
-user who asks the agent to do what a document says looks like a hijack. The limits of the index are its own.
+No wording of an attack is looked for: the same words in any order, in any language that separates words, give the same
+score. The tool is known by its deed in other English forms, too.
+
+Limits. A value that is translated or put together from several sentences is not seen, and dozens of words of the goal
+in a call outweigh a stranger's name. A user who asks the agent to do what a document says looks like a hijack. The
+limits of the index are its own.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Five numbers about a call, each with a reason: what the score of a hijack is made of.
+"""A few numbers about a call, each with a reason: what the score of a hijack is made of.
 
 Whether the call is better explained by untrusted text than by the goal is the heart of it (`margin`). The rest says how
-much that matters: what the call can do, whether the user asked to be led by a text, and whom its arguments bind.
+much that matters: what the call can do, whether the user asked to be led by a text or a record, and whom its arguments
+bind.
 """
 
 from __future__ import annotations

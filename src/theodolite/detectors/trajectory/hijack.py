@@ -1,7 +1,8 @@
 """Hijack: whether a call serves untrusted text rather than the user, from provenance, roles, goal and stakes.
 
 A logistic score over a handful of numbers (`features/stakes.py`), with signs that are fixed beforehand, from
-coefficients that are shipped as JSON with what they were fitted on. No wording of a tool result is looked for.
+coefficients that are shipped as JSON with what they were fitted on. No wording of an attack is looked for; words of a
+deed are, where a goal may refer to a record (`features/goal.py`).
 """
 
 from __future__ import annotations
@@ -81,9 +82,9 @@ class HijackDetector:
     shown. Signs are fixed: more margin, a carried link or a foreign credential never lower the score.
 
     Limits: those of the margin, which compares words, and of origins, which follow no value that is put together from
-    parts. A user who asks for whatever a text says is not told apart from an agent that obeys it. Coefficients and
-    threshold come from recorded sessions of other agents: REFERENCE. By itself the code neither acts nor counts as a
-    finding: that is for the fusion, which hears it.
+    parts of words. A user who asks for whatever a text says is not told apart from an agent that obeys it.
+    Coefficients and threshold come from recorded sessions of other agents: REFERENCE. By itself the code neither acts
+    nor counts as a finding: that is for the fusion, which hears it.
     """
 
     name = "hijack"
