@@ -12,7 +12,7 @@ from theodolite.testing.fakes.detectors import (
 )
 from theodolite.testing.fakes.integration import FakeHost, FakeIntegration
 from theodolite.testing.fakes.models import ScriptedModel, SeededModel
-from theodolite.testing.fakes.redactors import LetThrough, RecordingRedactor
+from theodolite.testing.fakes.redactors import RecordingRedactor
 from theodolite.testing.fakes.shelves import FailingShelf, MemoryShelf
 from theodolite.testing.fakes.stores import FullStore
 from theodolite.testing.fakes.verifiers import ScriptedVerifier
@@ -24,7 +24,6 @@ __all__ = (
     "FakeHost",
     "FakeIntegration",
     "FullStore",
-    "LetThrough",
     "MemoryShelf",
     "NonsenseDetector",
     "Question",

@@ -1,4 +1,4 @@
-"""Redactors that remember what they were given, or let all through."""
+"""A redactor that remembers what it was given."""
 
 from __future__ import annotations
 
@@ -6,28 +6,7 @@ from collections.abc import Collection
 
 from theodolite.core.redaction import DenyAll, Redacted, Redactor
 
-__all__ = ("LetThrough", "RecordingRedactor")
-
-
-class LetThrough:
-    """Redacts nothing, for tests of what stands in evidence. Never in production.
-
-    >>> LetThrough().text("call me")
-    'call me'
-    """
-
-    name = "let_through"
-    version = "1"
-
-    def text(self, value: str, secrets: Collection[str] = ()) -> Redacted:
-        """Return the text as it is."""
-        del secrets
-        return Redacted(value)
-
-    def field(self, name: str, value: str) -> Redacted:
-        """Return the field as it is."""
-        del name
-        return Redacted(value)
+__all__ = ("RecordingRedactor",)
 
 
 class RecordingRedactor:
