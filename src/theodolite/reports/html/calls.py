@@ -55,7 +55,8 @@ def every_call(place: Place) -> Content:
     first = sorted(calls, key=lambda call: -1.0 if call.score is None else call.score, reverse=True)[:ROWS]
     kept = within((_row(place, call) for call in first), ROOM_FOR_CALLS)
     rows = [row for _, row in sorted(zip([call.seq for call in first], kept, strict=False), key=itemgetter(0))]
-    whole = table("Each call, where its arguments came from, and what made its score, in log-odds", names, rows)
+    what = "Each call, where its arguments came from, and what made its score, in log-odds"
+    whole = table(what, names, rows, kind="calls")
     summary = element("summary", counted(len(calls), "call"))
     rest = more(len(calls) - len(rows), "calls with no higher score")
     return section(f"{place.name}-calls", "Every call", element("details", summary, whole, rest), level=4)
