@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from itertools import islice
+from itertools import chain, islice
 
 from msgspec import Struct
 
@@ -78,7 +78,7 @@ _DELEGATES = re.compile(
 class Goal(Struct, kw_only=True):
     """What was said in the user's name, as far as it bears on calls. Later words amend it and take nothing back.
 
-    State: four values and 512 words, saved with the session. Cost: linear in the text, up to 16,384 characters.
+    State: a few values and twice 512 words, saved with the session. Cost: linear in the text, up to 16,384 characters.
 
     >>> from theodolite.core.intent import NormalizedIntent, Permission
     >>> from theodolite.features.provenance import origins
@@ -114,8 +114,8 @@ class Goal(Struct, kw_only=True):
         prose = " ".join([token for token, kind in kinds.items() if kind is None])
         words = [word for word in words_of(prose) if len(word) >= _LETTERS and word not in _PLAIN]
         topics = [word for word in words if _singles_out(word)]
-        self.about = tuple(dict.fromkeys((*self.about, *[form for word in words for form in _forms(word)])))[-_ABOUT:]
-        self.topics = tuple(dict.fromkeys((*self.topics, *[form for word in topics for form in _kin(word)])))[-_ABOUT:]
+        self.about = _newest(self.about, map(_forms, words))
+        self.topics = _newest(self.topics, map(_kin, topics))
 
     def grounds(
         self,
@@ -148,6 +148,11 @@ class Goal(Struct, kw_only=True):
                 margin.seq, margin.start, self.topics, before=_BESIDE, after=_BESIDE, without=orders(deeds)
             )
         return Grounds(beyond=beyond, pages=self.web, delegated=self.delegates, referred=referred)
+
+
+def _newest(known: tuple[str, ...], heard: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    """Return what was known with what was heard, each once, the newest 512."""
+    return tuple(dict.fromkeys((*known, *chain.from_iterable(heard))))[-_ABOUT:]
 
 
 def _singles_out(word: str) -> bool:

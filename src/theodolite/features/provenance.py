@@ -4,8 +4,8 @@ A value comes from a text when all its words stood there, in any case, order and
 of a link it is enough that its host did, since whoever names the host is who is reached. Authority comes from the goal
 and from records that nobody else writes. A field in a result that others can write is no record, whatever its label.
 
-A target or a credential that is put together from several texts follows the untrusted one among them. An address that
-stands inside a longer target or command, and a link inside a content, are followed by themselves.
+A target or a credential that is put together from several texts follows the untrusted one among them, and a longer
+target, credential or command the untrusted address inside it. A link inside a content is followed by itself.
 
 Limits. A value that is put together from parts of words, or in a cipher, counts as the model's own, and so does what
 the index has forgotten. A value of common words may be found in a text by chance.
@@ -96,19 +96,21 @@ def _in_part(index: WordIndex, value: str, role: Role, words: Sequence[str]) -> 
     if role is _TARGET and address(value) is _LINK:
         found = _trace(index, words_of(host(value)))
     if found is None and len(value) <= _ENCODED and " " not in value:
-        traces = (_trace(index, words_of(plain)) for _, _, plain in decoded(value))
-        found = next((trace for trace in traces if trace is not None), None)
+        found = _first(_trace(index, words_of(plain)) for _, _, plain in decoded(value))
     if found is None and _NUMBER.fullmatch(value):
         amount = float(value)
         written = (f"{amount:.2f}", f"{amount:,.2f}", f"{amount:.0f}", f"{amount:,.0f}")
-        traces = (_trace(index, words_of(form)) for form in written if float(form.replace(",", "")) == amount)
-        found = next((trace for trace in traces if trace is not None), None)
+        found = _first(_trace(index, words_of(form)) for form in written if float(form.replace(",", "")) == amount)
     if found is None and role in _AUTHORITY:
         inside = (_reached(index, part) for part in addresses(value[:_VALUE])[:_WITHIN] if part != value)
-        found = next((trace for trace in inside if trace is not None and trace.origin is _FOREIGN), None)
+        found = _first(trace for trace in inside if trace is None or trace.origin is _FOREIGN)
     if found is None and role in _PUT_TOGETHER and len(words) <= _PARTS:
         found = _parts(index, words)
     return found
+
+
+def _first(traces: Iterable[_Trace | None]) -> _Trace | None:
+    return next((trace for trace in traces if trace is not None), None)
 
 
 def _parts(index: WordIndex, words: Sequence[str]) -> _Trace | None:

@@ -42,7 +42,7 @@ _WORDS: Mapping[Deed, tuple[str, str]] = {
     Deed.CHANGE: ("change update edit modify rename replace set reset", "fix correct write patch adjust move"),
     Deed.REMOVE: ("delete remove cancel revoke erase wipe", "drop close clear purge unsubscribe disable leave"),
 }
-_IRREGULAR = {"send": "sent", "write": "written", "give": "given", "withdraw": "withdrawn", "reply": "replies"}
+_IRREGULAR = {"write": "written", "give": "given", "withdraw": "withdrawn", "reply": "replies"}
 # Where English puts what is asked for: first in a sentence, or after one of these. "The mail" asks for nothing.
 _ASKING = re.compile(r"(?:\A|[.!?;:,\n]\s*|\b(?:and|to|please|then|or|you|also|just|kindly)\s+)(?=([a-z]+))")
 

@@ -257,7 +257,7 @@ def common(word: str) -> bool:
 
 
 _ACTS = _WRITE | _SEND
-_PAST = {"send": "sent", "pay": "paid", "buy": "bought", "cancel": "cancellation", "publish": "publication"}
+_IRREGULAR = {"send": "sent", "pay": "paid", "buy": "bought", "cancel": "cancellation", "publish": "publication"}
 
 
 @lru_cache(maxsize=4096)
@@ -276,7 +276,7 @@ def forms(word: str) -> tuple[str, ...]:
     made += [stem + stem[-1] + end for end in ("ed", "ing")]
     if word.endswith("y"):
         made += [word[:-1] + end for end in ("ies", "ied", "ication")]
-    return tuple(dict.fromkeys([*made, _PAST.get(word, word)]))
+    return tuple(dict.fromkeys([*made, _IRREGULAR.get(word, word)]))
 
 
 def shown_name(tool: str) -> str:
