@@ -21,6 +21,7 @@ from theodolite.core.arguments import Foreign, freeze, thaw
 from theodolite.core.errors import EventError
 from theodolite.core.fields import hold
 from theodolite.core.reading import Failure, Reading
+from theodolite.core.snapshot import StateSnapshot
 
 __all__ = (
     "HOST_EVENTS",
@@ -265,9 +266,10 @@ class SessionEnded(HostEvent, frozen=True, kw_only=True, tag=True, gc=False):
 
 
 class ProbeRequested(OwnEvent, frozen=True, kw_only=True, tag=True, gc=False):
-    """Somebody asked for a probe now."""
+    """Somebody asked for a probe now: of the session as it is here, or of the snapshot that they took themselves."""
 
     reason: str
+    snapshot: StateSnapshot | None = None
 
 
 class ModelUsage(Struct, frozen=True, kw_only=True, gc=False):

@@ -10,6 +10,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from theodolite.core.event import Tool
 from theodolite.core.reading import Failure, Reading
+from theodolite.core.snapshot import Message
 
 __all__ = ("Dialogue", "Draw", "Exchange", "Inquiry", "Message", "Query", "Reply", "Role", "Usage")
 
@@ -21,13 +22,6 @@ class Role(StrEnum):
     SHADOW = "shadow"
     BASELINE = "baseline"
     JUDGE = "judge"
-
-
-class Message(Struct, frozen=True, gc=False):
-    """One message of a context, as a model is shown it."""
-
-    role: str
-    text: str
 
 
 class Query(Struct, frozen=True, kw_only=True, gc=False):
@@ -53,10 +47,15 @@ class Query(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Draw(Struct, frozen=True, kw_only=True, gc=False):
-    """One answer of a model. Tool calls are what it tried, as JSON; nothing dispatches them."""
+    """One answer of a model. Tool calls are what it tried, as JSON; nothing dispatches them.
+
+    `vouched`: the text is what the host's own adapter says of the answer, and not the model, as in the seed's contract
+    of canonical JSON.
+    """
 
     text: str = ""
     tool_calls: tuple[Raw, ...] = ()
+    vouched: bool = False
 
 
 class Usage(Struct, frozen=True, kw_only=True, gc=False):
