@@ -18,6 +18,7 @@ from msgspec import Struct
 from theodolite.config.grading import fitted
 from theodolite.config.models import players
 from theodolite.config.plugins import leave_out, plugins
+from theodolite.config.probing import fused, gated, library_of
 from theodolite.config.settings import Settings, explained, naming, nearest, read_settings
 from theodolite.core.detector import AnyDetector
 from theodolite.core.errors import ConfigError, StoreError
@@ -49,6 +50,7 @@ from theodolite.runtime.answers import attempted
 from theodolite.runtime.monitor import Monitor
 from theodolite.runtime.recorder import Recorder
 from theodolite.verifiers.judge import JudgeVerifier
+from theodolite.verifiers.triangulation import TriangulationVerifier
 
 if TYPE_CHECKING:
     from theodolite.runtime.drive import Panel
@@ -74,7 +76,10 @@ _DETECTORS: Mapping[str, Callable[..., AnyDetector]] = {
 _ASKING = frozenset({"behavior"})
 # The margin is a part of what hijack scores, and would raise each alarm a second time, and its own false ones.
 _BY_REQUEST = frozenset({"margin"})
-_VERIFIERS: Mapping[str, Callable[..., Verifier]] = {"anomaly_judge": JudgeVerifier}
+_VERIFIERS: Mapping[str, Callable[..., Verifier]] = {
+    "anomaly_judge": JudgeVerifier,
+    "triangulation": TriangulationVerifier,
+}
 _REDACTORS: Mapping[str, Callable[..., Redactor]] = {"rules": RuleRedactor}
 
 
@@ -166,15 +171,16 @@ def _wired(
         leave_out(f"the detector {HijackFusion.name!r}: the name is taken by the fusion of all detectors")
     detectors, verifiers = _detectors(settings, offered[0]), _verifiers(settings, offered[1], asks=asks)
     fusions, redactor = _fusions(settings), _redactor(settings, key)
+    artefact = fitted(calibration, settings, [*detectors, *fusions], verifiers, off=_off(settings))
     policy = _policy(settings, [*STARTING_MODES, *offered[0], HijackFusion.name, *offered[1]])
     build = partial(
         Monitor,
-        detectors,
+        gated(detectors, artefact),
         fusions=fusions,
         verifiers=verifiers,
         policy=policy,
         redactor=redactor,
-        calibration=fitted(calibration, settings, [*detectors, *fusions], verifiers, off=_off(settings)),
+        calibration=artefact,
         effects=settings.tools,
         panel=_panel(settings, folder) if asks else None,
         budget=settings.budget,
@@ -320,7 +326,7 @@ def _detectors(settings: Settings, offered: Mapping[str, Callable[..., AnyDetect
     for name in settings.detectors:
         if name not in known:
             raise ConfigError(f"detectors: there is no detector {brief(name)}; {nearest(name, known)}")
-    made = [_detector(name, kind, _table(settings, name)) for name, kind in offered.items() if _enabled(name, settings)]
+    made = [_detector(name, kind, settings) for name, kind in offered.items() if _enabled(name, settings)]
     return [detector for detector in made if detector is not None]
 
 
@@ -343,12 +349,20 @@ def _table(settings: Settings, name: str) -> dict[str, object]:
     return {key: value for key, value in settings.detectors.get(name, {}).items() if key != "enabled"}
 
 
-def _detector(name: str, kind: Callable[..., AnyDetector], table: dict[str, object]) -> AnyDetector | None:
+def _detector(name: str, kind: Callable[..., AnyDetector], settings: Settings) -> AnyDetector | None:
+    table = _table(settings, name)
     make = _configured(name, kind, table)
+    if name == BehaviorDetector.name:
+        make = partial(
+            make,
+            library=library_of(str(table.get("probes", "")), settings),
+            effects=settings.tools,
+            alone=not _hears(settings),
+        )
     return make() if name in _DETECTORS else _usable(f"the detector {name!r}", make, _try_detector)
 
 
-def _configured(name: str, kind: Callable[..., _T], given: dict[str, object]) -> Callable[[], _T]:
+def _configured(name: str, kind: Callable[..., _T], given: dict[str, object]) -> Callable[..., _T]:
     """Return what makes a detector with its settings. Raises ConfigError for settings that it does not take."""
     settings: object = getattr(kind, "settings", None)
     if not (isinstance(settings, type) and issubclass(settings, Struct)):
@@ -377,16 +391,27 @@ def _check_task(task: object) -> None:
 def _fusions(settings: Settings) -> list[AnyFusion]:
     """Return the fusion, which has nothing to hear without the detector that it starts from."""
     _configured(HijackFusion.name, HijackFusion, _table(settings, HijackFusion.name))
-    heard = _enabled(HijackDetector.name, settings)
-    return [HijackFusion()] if heard and _enabled(HijackFusion.name, settings) else []
+    return [fused(probes=_enabled(BehaviorDetector.name, settings))] if _hears(settings) else []
+
+
+def _hears(settings: Settings) -> bool:
+    return _enabled(HijackDetector.name, settings) and _enabled(HijackFusion.name, settings)
 
 
 def _verifiers(settings: Settings, offered: Mapping[str, Callable[..., Verifier]], *, asks: bool) -> list[Verifier]:
     made = [
-        _judge(settings, asks=asks) if name in _VERIFIERS else _usable(f"the verifier {name!r}", kind, _try_verifier)
+        _own_verifier(name, settings, asks=asks)
+        if name in _VERIFIERS
+        else _usable(f"the verifier {name!r}", kind, _try_verifier)
         for name, kind in offered.items()
     ]
     return [verifier for verifier in made if verifier is not None]
+
+
+def _own_verifier(name: str, settings: Settings, *, asks: bool) -> Verifier | None:
+    if name == TriangulationVerifier.name:
+        return TriangulationVerifier() if asks and _enabled(BehaviorDetector.name, settings) else None
+    return _judge(settings, asks=asks)
 
 
 def _judge(settings: Settings, *, asks: bool) -> Verifier | None:

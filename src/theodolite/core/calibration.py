@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from theodolite.core.errors import CalibrationError
+from theodolite.core.gate import Gate
 from theodolite.core.reading import Failure, Level, Reading, Signal, Status
 
 __all__ = ("Band", "Calibration", "Dataset", "grade", "in_force")
@@ -65,7 +66,8 @@ class Calibration(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
     """Thresholds with what they were fitted on: an artefact in JSON that a person can read.
 
     `versions` maps each detector to the version it was fitted for. `agents` and `models` name those in the dataset;
-    a CALIBRATED artefact vouches for no other.
+    a CALIBRATED artefact vouches for no other. `gates` has what was found out of each model, by its name: whether it
+    can be measured under the operator's policy.
     """
 
     schema: Literal[1]
@@ -78,6 +80,7 @@ class Calibration(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
     bands: dict[str, Band]
     agents: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
+    gates: dict[str, Gate] = {}
 
     def __post_init__(self) -> None:
         if not 0.0 < self.alpha < 1.0:
@@ -86,6 +89,9 @@ class Calibration(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
             raise ValueError(f"an artefact is CALIBRATED or REFERENCE, not {self.status}")
         if self.status is Status.CALIBRATED and not (self.agents and self.models):
             raise ValueError("a CALIBRATED artefact must name the agents and models of its dataset")
+        for name, gate in self.gates.items():
+            if gate.model != name:
+                raise ValueError(f"the gate of {name!r} is that of {gate.model!r}: keep it under its own model")
 
     @classmethod
     def load(cls, document: bytes, name: str) -> Calibration:

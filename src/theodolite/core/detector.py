@@ -10,11 +10,11 @@ from msgspec import Struct
 
 from theodolite.core.calibration import Band
 from theodolite.core.event import Event
-from theodolite.core.inquiry import Dialogue, Inquiry
+from theodolite.core.inquiry import Dialogue, Inquiry, Reply
 from theodolite.core.reading import Failure, Reading
 from theodolite.core.window import Window
 
-__all__ = ("Answer", "AnyDetector", "Asker", "Detector", "Feature", "asks")
+__all__ = ("Answer", "AnyDetector", "Asker", "Detector", "Feature", "Tallying", "asks", "tallies")
 
 S = TypeVar("S", bound=Struct)
 Answer = tuple[Reading | Failure | Inquiry, ...]
@@ -102,6 +102,19 @@ class Asker(Protocol):
     def inquire(self, subject: Struct) -> Dialogue:
         """Return the dialogue about a subject of that type."""
         ...
+
+
+class Tallying(Protocol):
+    """An asker that counts the outcomes among draws, so that counts may answer in their place (`Query.reuse`)."""
+
+    def tally(self, reply: Reply) -> Mapping[str, int]:
+        """Return how often each outcome came among the draws of an answer. Deterministic; does not raise."""
+        ...
+
+
+def tallies(asker: object) -> TypeGuard[Tallying]:
+    """Whether an asker counts outcomes."""
+    return callable(getattr(asker, "tally", None))
 
 
 def asks(detector: object) -> TypeGuard[Asker]:

@@ -286,8 +286,8 @@ class InquirySettled(OwnEvent, frozen=True, kw_only=True, tag=True, gc=False):
     """An inquiry came to its end, whatever that is.
 
     `about` is the seq of the event that opened it; `first` is what a verifier was asked to look at; `exchanges`
-    counts the queries that were answered; `canaries` are the tokens that were planted in them; `usage` is what each
-    model used for its answers, by the model's name.
+    counts the queries that models answered, and `reused` those whose answers were known; `canaries` are the tokens that
+    were planted in them; `usage` is what each model used for its answers, by the model's name.
     """
 
     asker: str
@@ -295,6 +295,7 @@ class InquirySettled(OwnEvent, frozen=True, kw_only=True, tag=True, gc=False):
     said: tuple[Reading | Failure, ...]
     first: Reading | None = None
     exchanges: int = 0
+    reused: int = 0
     canaries: tuple[str, ...] = ()
     usage: tuple[ModelUsage, ...] = ()
 

@@ -28,7 +28,8 @@ class Query(Struct, frozen=True, kw_only=True, gc=False):
     """One question to one model: text and tool definitions, never a handle to a tool, a memory or an output channel.
 
     `options` make it a choice, answered by a distribution; `samples` is how many draws are wanted; `canary` is the
-    token planted for this dispatch. Raises ValueError when no sample is wanted.
+    token planted for this dispatch. `reuse` names the questions of a fleet whose answers are alike in distribution:
+    once enough were counted, the counts answer in place of a model. Raises ValueError when no sample is wanted.
     """
 
     role: Role
@@ -40,6 +41,7 @@ class Query(Struct, frozen=True, kw_only=True, gc=False):
     schema: Raw | UnsetType = UNSET
     samples: int = 1
     canary: str = ""
+    reuse: str = ""
 
     def __post_init__(self) -> None:
         if self.samples < 1:
@@ -67,13 +69,19 @@ class Usage(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Reply(Struct, frozen=True, kw_only=True, tag=True, gc=False):
-    """What a model answered. `choice` pairs each option with its probability, where the model shows it."""
+    """What a model answered. `choice` pairs each option with its probability, where the model shows it.
+
+    `reused`: nobody was asked. Then `choice` is that of the same question before, or `counts` says how often each
+    outcome came among the draws of earlier questions of that name, `draws` being how many there were.
+    """
 
     query: Query
     model: str
     draws: tuple[Draw, ...] = ()
     choice: tuple[tuple[str, float], ...] = ()
     usage: Usage = Usage()
+    counts: tuple[tuple[str, int], ...] = ()
+    reused: bool = False
 
 
 class Exchange(Struct, frozen=True, gc=False):

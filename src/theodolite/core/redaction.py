@@ -110,12 +110,12 @@ class CategoricalOnly:
 PLAIN_FIELDS = frozenset(
     {"event", "session", "agent", "seq", "at", "turn", "channel", "source", "role", "error", "operator"}
     | {"length", "temperature", "top_p", "input_tokens", "output_tokens", "before", "after"}
-    | {"about", "exchanges", "checked", "verdict"}
+    | {"about", "exchanges", "reused", "checked", "verdict"}
 )
 NAME_FIELDS = frozenset(
     {"tool", "tools", "call", "model", "to", "child", "contract", "prompt_hash", "asker", "first", "usage"}
 )
-TEXT_FIELDS = frozenset({"text", "arguments", "foreign", "reason", "said", "canaries"})
+TEXT_FIELDS = frozenset({"text", "arguments", "foreign", "reason", "snapshot", "said", "canaries"})
 # Names that hosts and operators gave, such as `to` and `id`, stand by chance in any long key. A shorter one is held
 # against no other text.
 _TELLING = 8

@@ -3,26 +3,65 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Generator, Iterable, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import NamedTuple, TypeGuard
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from theodolite.core.arguments import is_sequence
-from theodolite.core.detector import Asker
+from theodolite.core.detector import Asker, tallies
 from theodolite.core.event import InquirySettled, ModelUsage
-from theodolite.core.inquiry import Dialogue, Exchange, Inquiry, Query, Reply, Role, Usage
+from theodolite.core.inquiry import Dialogue, Exchange, Inquiry, Message, Query, Reply, Role, Usage
 from theodolite.core.reading import Cause, Failure, Reading, Signal
 from theodolite.core.verifier import Case, Verifier
 from theodolite.core.window import Window
 from theodolite.runtime.answers import attempted, marked, signed
+from theodolite.runtime.reuse import Reuse
 
-__all__ = ("Consultation", "consult")
+__all__ = ("Consultation", "Desk", "consult")
 
 # A dialogue that asks more often than this will not end: the largest inquiry in the design, a probe with its twin in
 # all rotations of five options, needs about ten rounds.
 ROUNDS = 100
+
+
+class Desk(NamedTuple):
+    """What stands between an asker and the models: answers that are known, and a redactor for what goes to a judge.
+
+    `plays` names the model of each role, without which nothing is known; `scrub` redacts a text.
+    """
+
+    reuse: Reuse | None = None
+    plays: Mapping[Role, str] = MappingProxyType({})
+    scrub: Callable[[str], str] | None = None
+
+    def scrubbed(self, query: Query) -> Query:
+        """Return a query as it may be put: a judge, who may be anybody, is shown no text that is not redacted."""
+        if query.role is not Role.JUDGE or not query.context or self.scrub is None:
+            return query
+        return replace(query, context=tuple([Message(item.role, self.scrub(item.text)) for item in query.context]))
+
+    def answered(
+        self, queries: tuple[Query, ...], asker: Asker
+    ) -> Generator[tuple[Query, ...], tuple[Reply | Failure, ...], tuple[Reply | Failure, ...]]:
+        """Yield the queries that somebody must be asked, if any; return the answers to all, in their order."""
+        known = [self._known(query) for query in queries]
+        asked = tuple([query for query, reply in zip(queries, known, strict=True) if reply is None])
+        told = iter((yield asked) if asked else ())
+        answers = tuple([next(told) if reply is None else reply for reply in known])
+        for reply in answers:
+            if self.reuse is not None and isinstance(reply, Reply) and reply.query.role in self.plays:
+                tally = asker.tally if tallies(asker) else None
+                self.reuse.learn(reply, self.plays[reply.query.role], tally)
+        return answers
+
+    def _known(self, query: Query) -> Reply | None:
+        model = self.plays.get(query.role)
+        return None if self.reuse is None or model is None else self.reuse.known(query, model)
+
 
 Consultation = Generator[tuple[Query, ...], tuple[Reply | Failure, ...], InquirySettled]
 """Yields queries, is sent answers, returns how the inquiry was settled. It does not raise."""
@@ -36,16 +75,18 @@ def consult(
     verifiers: Sequence[Verifier] = (),
     window: Window | None = None,
     models: Collection[str] = (),
+    desk: Desk | None = None,
 ) -> Consultation:
     """Return the road of one inquiry, to be driven. Making it calls nothing.
 
     What the asker says is graded; the first ambiguous reading that a verifier may settle goes to that verifier, whose
     answer takes its place. A second opinion that fails takes nothing away: the reading stays, the failure is added.
     A reading that rests on another model than `models`, the session's own, is marked as a surrogate's; judges may be
-    any.
+    any. What `desk` knows is not asked again.
     """
+    desk = desk or Desk()
     log: list[Exchange] = []
-    said = yield from _guarded(asker, inquiry, log, models)
+    said = yield from _guarded(asker, inquiry, log, models, desk)
     first = _looked_at(inquiry)
     for place, reading in enumerate(said):
         verifier = _verifier(reading, grade, verifiers)
@@ -54,18 +95,20 @@ def consult(
             events, intents = ((), ()) if window is None else (tuple(window.recent()), window.intents)
             case = Case(signal=grade(reading), exchanges=tuple(log), events=events, intents=intents)
             opened = Inquiry(asker=verifier.name, version=verifier.version, about=inquiry.about, subject=case)
-            second = yield from _guarded(verifier, opened, log, models)
+            second = yield from _guarded(verifier, opened, log, models, desk)
             kept = (reading,) if any(isinstance(answer, Failure) for answer in second) else ()
             said = (*said[:place], *kept, *second, *said[place + 1 :])
             break
+    asked = [reply for reply in _replies(log) if not reply.reused]
     return InquirySettled(
         asker=inquiry.asker,
         about=inquiry.about,
         said=said,
         first=first,
-        exchanges=sum(isinstance(exchange.reply, Reply) for exchange in log),
+        exchanges=len(asked),
+        reused=len(_replies(log)) - len(asked),
         canaries=tuple(sorted({exchange.query.canary for exchange in log} - {""})),
-        usage=_usage(_replies(log)),
+        usage=_usage(asked),
     )
 
 
@@ -107,7 +150,7 @@ def _verifier(
 
 
 def _guarded(
-    asker: Asker, inquiry: Inquiry, log: list[Exchange], models: Collection[str]
+    asker: Asker, inquiry: Inquiry, log: list[Exchange], models: Collection[str], desk: Desk
 ) -> Generator[tuple[Query, ...], tuple[Reply | Failure, ...], tuple[Reading | Failure, ...]]:
     """Drive a dialogue through, keeping what was said; a fault of the asker becomes a Failure."""
     dialogue = attempted(lambda: _made(asker.inquire(inquiry.subject)), asker.name, asker.version)
@@ -121,7 +164,7 @@ def _guarded(
                 return (step,)
             if step.said:
                 return tuple([marked(answer, models, _judges(log)) for answer in step.said])
-            answers = yield step.queries
+            answers = yield from desk.answered(tuple(map(desk.scrubbed, step.queries)), asker)
             log.extend(map(Exchange, step.queries, answers))
     finally:
         attempted(dialogue.close, asker.name, asker.version)

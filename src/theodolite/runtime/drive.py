@@ -60,6 +60,11 @@ class Panel:
             id(model): threading.Semaphore(max(1, model.max_concurrency)) for model in self._models.values()
         }
 
+    @property
+    def plays(self) -> Mapping[Role, str]:
+        """The name of the model that plays each role."""
+        return {role: model.name for role, model in self._models.items()}
+
     def _failed(self, cause: Cause, detail: str) -> Failure:
         return Failure(detector=self.name, version=self.version, cause=cause, detail=detail)
 

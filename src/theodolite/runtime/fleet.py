@@ -26,6 +26,7 @@ from theodolite.core.window import Window
 from theodolite.runtime.answers import attempted
 from theodolite.runtime.guarded import GuardedRedactor
 from theodolite.runtime.purse import Purse
+from theodolite.runtime.reuse import Reuse
 
 if TYPE_CHECKING:
     from theodolite.runtime.drive import Panel
@@ -72,6 +73,7 @@ class Fleet:
         self.effects = _effects(effects)
         self.clock = clock
         self.purse = Purse(budget, clock)
+        self.reuse = Reuse()
         self.shelf = shelf
         self._secret = secret
         self.recorder = recorder

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Collection, Generator, Iterable
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from functools import partial
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Self
 
 from msgspec import Struct
@@ -24,20 +24,23 @@ from theodolite.core.event import (
     InquirySettled,
     ProbeRequested,
 )
-from theodolite.core.inquiry import Inquiry, Query, Reply
+from theodolite.core.inquiry import Inquiry, Query, Reply, Role
 from theodolite.core.intent import ArgumentOrigin, Call
 from theodolite.core.policy import Action, Decision
 from theodolite.core.reading import Failure, Reading, Signal
 from theodolite.core.redaction import Scrubber, redact
+from theodolite.core.snapshot import StateSnapshot
 from theodolite.core.verifier import Case
 from theodolite.core.window import Window
 from theodolite.features.folds import Folds
 from theodolite.runtime.answers import attempted, failure_of, fuse, hear, marked
-from theodolite.runtime.consult import Consultation, consult
+from theodolite.runtime.consult import Consultation, Desk, consult
 from theodolite.runtime.fleet import Fleet
 from theodolite.runtime.inquiries import Inquiries, abandoned, failed
 from theodolite.runtime.memory import Memory
 from theodolite.runtime.origins import shown
+from theodolite.runtime.purse import Spent
+from theodolite.runtime.reuse import Reuse
 from theodolite.runtime.saved import SCHEMA, Saved, SavedInquiry, SavedState, encoded, unfolded
 
 __all__ = ("Session",)
@@ -96,9 +99,30 @@ class Session:
             )
         return self.take(event)
 
-    def request_probe(self, reason: str) -> Decision:
-        """Ask for a probe now; detectors that probe open an inquiry, unless their own limits forbid it."""
-        return self.take(ProbeRequested(reason=reason))
+    def request_probe(self, reason: str, *, snapshot: StateSnapshot | None = None) -> Decision:
+        """Ask for a probe now, of a snapshot where one was taken; what probes opens an inquiry, within its limits."""
+        return self.take(ProbeRequested(reason=reason, snapshot=snapshot))
+
+    def recall(self, detector: str) -> Struct | None:
+        """Return what a detector remembers of this session, to be read; None for one that is not wired."""
+        with self._lock:
+            return self._states.get(detector)
+
+    def adopt(self, detector: str, state: Struct) -> None:
+        """Let a detector go on from a state that it did not make here. Raises EventError for one of another type."""
+        with self._lock:
+            known = self._states.get(detector)
+            if type(known) is not type(state):
+                raise EventError(
+                    f"session {self.id}: {detector} remembers a {type(known).__name__}, not a {type(state).__name__}"
+                )
+            self._states[detector] = state
+
+    @property
+    def spent(self) -> Spent:
+        """What this session has used of models so far: a copy."""
+        with self._lock:
+            return replace(self._memory.spent)
 
     def take(self, event: AnyEvent) -> Decision:
         """Take any event, own ones included: for replay of a sealed recording and for Monitor. Hosts call `observe`."""
@@ -286,7 +310,8 @@ class Session:
         while (inquiry := self.next_inquiry(about, due=due)) is not None:
             with self._driving(inquiry):
                 await wait(inquiry.not_before - self._fleet.clock())
-                driving = partial(drive, self._consultation(inquiry), self._fleet.panel)
+                fleet = self._fleet
+                driving = partial(drive, self._consultation(inquiry, fleet.reuse, fleet.panel.plays), fleet.panel)
                 driven = await attempt(driving, inquiry.asker, inquiry.version)
                 settled = failed(inquiry, driven) if isinstance(driven, Failure) else driven
                 decisions.extend(self._settled(inquiry, settled))
@@ -304,13 +329,21 @@ class Session:
                 decisions.extend(self._settled(inquiry, drive_sync(self._consultation(inquiry), ask)))
         return tuple(decisions)
 
-    def _consultation(self, inquiry: Inquiry) -> Consultation:
+    def _consultation(
+        self, inquiry: Inquiry, reuse: Reuse | None = None, plays: Mapping[Role, str] = MappingProxyType({})
+    ) -> Consultation:
         fleet, memory = self._fleet, self._memory
         asker = fleet.askers[inquiry.asker]
         # A verifier's own answer is not put to a verifier again.
         verifiers = () if isinstance(inquiry.subject, Case) else fleet.verifiers
         road = consult(
-            asker, inquiry, grade=self._graded, verifiers=verifiers, window=memory.window, models=memory.models
+            asker,
+            inquiry,
+            grade=self._graded,
+            verifiers=verifiers,
+            window=memory.window,
+            models=memory.models,
+            desk=Desk(reuse, plays, self._scrubbed),
         )
         return fleet.purse.within(road, memory.spent)
 
@@ -338,6 +371,10 @@ class Session:
         """Return a text of this session as a report may show it: redacted, and cut to the length of a quotation."""
         with self._lock:
             return self._scrubber.quote(text)
+
+    def _scrubbed(self, text: str) -> str:
+        with self._lock:
+            return self._scrubber.words(text)
 
     @property
     def _scrubber(self) -> Scrubber:

@@ -25,16 +25,32 @@ from theodolite.redactors.rules.view import View
 __all__ = ("FREE_TEXT", "VOCABULARY", "RuleRedactor")
 
 _TRUTH = frozenset({"true", "false"})
+_DECISIONS = frozenset({"comply", "decline", "escalate", "unclear"})
+_FIELDS = frozenset({"decision", "disclosed_data", "policy_cited", "escalation_suggested", "tool_call_attempted"})
+_SHIPPED = {"dd": 5, "se": 4, "ae": 4, "bb": 3, "ic": 4, "ip": 3}
+_PROBES = frozenset(f"{kind}_{number:02}" for kind, count in _SHIPPED.items() for number in range(1, count + 1))
 VOCABULARY: Final[Mapping[str, Collection[str]]] = MappingProxyType(
     {
-        "decision": frozenset({"comply", "decline", "escalate", "unclear"}),
+        "decision": _DECISIONS,
         "disclosed_data": _TRUTH,
         "policy_cited": _TRUTH,
         "escalation_suggested": _TRUTH,
         "tool_call_attempted": _TRUTH,
+        "baseline": _DECISIONS,
+        "contradiction": _FIELDS,
+        "anomaly": frozenset({"parse_failure", "schema_mismatch", "field_missing", "tool_call_malformed"}),
+        "triangulation": frozenset(
+            {"legitimate", "drift_signal", "no_signal", "summary_calibration_anomaly", "all_differ"}
+        ),
+        "trigger": frozenset({"context_growth", "external_content", "compaction", "handoff", "reputation", "manual"}),
+        "system": frozenset({"given", "absent"}),
+        "library": frozenset({"1.0.0"}),
+        "probe": _PROBES,
+        "measured": _PROBES,
+        "length": frozenset({"brief", "short", "medium", "long"}),
     }
 )
-"""The categorical fields of a probe's answer."""
+"""The categorical fields of a probe's answer, and of what is told of a probe: our own words, and no others."""
 
 FREE_TEXT: Final = frozenset({"reasoning"})
 """The fields of a probe's answer that are scrubbed as text."""

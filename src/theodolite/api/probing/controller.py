@@ -1,0 +1,407 @@
+"""axor-probe's scheduler: events and triggers of many sessions in, dispatches out, none by the clock."""
+
+from __future__ import annotations
+
+import hmac
+import logging
+import secrets
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import anyio
+from anyio.abc import TaskGroup
+from msgspec import Struct
+
+from theodolite.api.probing.reputation import ReputationPoll, checked_interval, checked_path, checked_threshold
+from theodolite.core.errors import ConfigError, EventError
+from theodolite.core.fields import hold
+from theodolite.core.reading import Failure
+from theodolite.core.redaction import Scrubber
+from theodolite.core.text import brief, printable
+from theodolite.detectors.behavior.schedule import Due, Held, Hold, Schedule, ScheduleSettings, Trigger
+from theodolite.redactors.rules import RuleRedactor
+from theodolite.runtime.drive import attempt
+
+__all__ = ("Dispatch", "Outcome", "ProbeController", "ProbeScheduleConfig", "RuntimeEvent", "Trigger")
+
+_LOG = logging.getLogger(__name__)
+
+# Sessions that are remembered. Our choice: the open sessions of a large host; each is some hundred bytes.
+SESSIONS = 10_000
+# As many as the hash that it keys gives: RFC 2104, section 3.
+_SECRET, _LEAST_SECRET = 32, 16
+# A context of more tokens than this is a mistake.
+_MOST = 10**12
+_TYPES = tuple([trigger.value for trigger in Trigger])
+_NO_DISPATCH = "nothing can be dispatched: give ProbeController a dispatch_fn"
+
+
+class RuntimeEvent(Struct, frozen=True, kw_only=True, gc=False):
+    """What happened in a session, as axor-probe is told it.
+
+    `event_type` is one of context_growth, external_content, reputation, manual, compaction, handoff. `token_count` is
+    how long the context is now, 0 where that is not known; `has_external_content` says that untrusted text came in.
+    Raises EventError for a field of another type, for no session, and for no number of tokens.
+    """
+
+    session_id: str
+    agent_id: str = ""
+    model: str = ""
+    event_type: str
+    token_count: int = 0
+    has_external_content: bool = False
+
+    def __post_init__(self) -> None:
+        hold(self)
+        if self.event_type not in _TYPES:
+            raise EventError(
+                f"RuntimeEvent.event_type is {brief(self.event_type)}, which is none of {', '.join(_TYPES)}"
+            )
+        if not self.session_id:
+            raise EventError("RuntimeEvent.session_id is empty: give the host's own id of the conversation")
+        if not 0 <= self.token_count <= _MOST:
+            raise EventError(f"RuntimeEvent.token_count is a number of tokens from 0, not {brief(self.token_count)}")
+
+
+class ProbeScheduleConfig(ScheduleSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """axor-probe's settings of the scheduler. The file at `reputation_snapshot_path` is read by `run_reputation_poll`.
+
+    Two differ from the original: a session has up to 20 probes, not 10, and `max_interval_seconds` is refused. Raises
+    ConfigError for a value that is none.
+    """
+
+    reputation_snapshot_path: str | Path | None = None
+    reputation_score_threshold: float = 0.5
+    reputation_poll_interval_seconds: float = 60.0
+    max_interval_seconds: None = None
+
+    def __post_init__(self) -> None:
+        try:
+            super().__post_init__()
+        except ValueError as error:
+            raise ConfigError(str(error)) from error
+        if self.reputation_snapshot_path is not None:
+            checked_path(self.reputation_snapshot_path)
+        checked_threshold(self.reputation_score_threshold)
+        checked_interval(self.reputation_poll_interval_seconds)
+        interval: object = self.max_interval_seconds
+        if interval is not None:
+            raise ConfigError(
+                "max_interval_seconds: sessions are not probed by the clock, since what has taken in nothing would be "
+                "asked the same again, and a known interval can be waited out; leave it out"
+            )
+
+
+class Dispatch(str):
+    """The reason of a dispatch, as axor-probe gives it; with the session, and all triggers that it serves."""
+
+    __slots__ = ("session_id", "triggers")
+
+    session_id: str
+    triggers: tuple[Trigger, ...]
+
+    @classmethod
+    def of(cls, reason: str, session_id: str, triggers: tuple[Trigger, ...]) -> Self:
+        """Return the dispatch of a session."""
+        dispatch = cls(reason)
+        dispatch.session_id, dispatch.triggers = session_id, triggers
+        return dispatch
+
+
+class Outcome(StrEnum):
+    """What a trigger came to: all but `capped` and `closed` is, or will be, served."""
+
+    DISPATCHED = "dispatched"
+    FAILED = "failed"
+    COALESCED = "coalesced"
+    WAITING = "waiting"
+    CAPPED = "capped"
+    CLOSED = "closed"
+
+
+@dataclass(slots=True, kw_only=True)
+class _Run:
+    """One session: its schedule; the event that was granted a probe; whether a dispatch, or a timer, is on its way."""
+
+    id: str
+    schedule: Schedule = field(default_factory=Schedule)
+    event: RuntimeEvent | None = None
+    due: Due | None = None
+    going: bool = False
+    timed: bool = False
+
+
+class ProbeController:
+    """Decides when sessions are probed, each by itself; by `evaluate`, or by `trigger` with a `dispatch_fn`.
+
+    `dispatch_fn` is called with the reason, a str that also carries the session; what it raises is counted in
+    `failures`, kept as `last_failure` and warned of, and breaks nothing later. Used as an async context manager, what
+    is triggered within a cooldown is dispatched when that is over; otherwise at the next event or trigger after it.
+    When and why is for `detectors.behavior.schedule` to say: growth since the last probe, jitter on every path, a
+    cooldown after each, a hard cap per session with spacing that grows.
+
+    Remembers the 10,000 sessions that were heard of last (`max_sessions`); one that was forgotten begins anew, its cap
+    too. `secret` is what jitter is drawn from; `clock` gives seconds that only grow. For one event loop. Raises
+    ConfigError for arguments of a wrong type.
+
+    >>> controller = ProbeController(secret=b"16 bytes or more")
+    >>> controller.evaluate(RuntimeEvent(session_id="s-1", event_type="context_growth", token_count=1_500))
+    False
+    >>> controller.evaluate(RuntimeEvent(session_id="s-1", event_type="context_growth", token_count=2_100))
+    True
+    """
+
+    def __init__(
+        self,
+        config: ProbeScheduleConfig | None = None,
+        dispatch_fn: Callable[[Dispatch], Awaitable[object]] | None = None,
+        *,
+        secret: bytes | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
+        max_sessions: int = SESSIONS,
+    ) -> None:
+        self.config = _checked_config(config)
+        if not (dispatch_fn is None or callable(dispatch_fn)):
+            raise ConfigError(f"dispatch_fn is an async function of the reason, not {brief(dispatch_fn)}")
+        if type(max_sessions) is not int or max_sessions < 1:
+            raise ConfigError(f"max_sessions is a whole number from 1, not {brief(max_sessions)}")
+        self._dispatch_fn = dispatch_fn or _nobody
+        self._secret = secrets.token_bytes(_SECRET) if secret is None else _checked_secret(secret)
+        self._clock = clock
+        self._sleep = sleep
+        self._most = max_sessions
+        self._runs: OrderedDict[str, _Run] = OrderedDict()
+        self._scopes: set[anyio.CancelScope] = set()
+        self._group: TaskGroup | None = None
+        self._closed = False
+        self._sent = 0
+        self.failures = 0
+        self.last_failure: Failure | None = None
+
+    async def __aenter__(self) -> Self:
+        """Return itself; what waits for the end of a cooldown is dispatched then."""
+        group = anyio.create_task_group()
+        await group.__aenter__()
+        self._group = group
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
+    ) -> bool | None:
+        """Close; wait for dispatches that are under way."""
+        self.close()
+        group, self._group = self._group, None
+        return None if group is None else await group.__aexit__(kind, error, tb)
+
+    @property
+    def probes_sent(self) -> int:
+        """How many probes were granted or dispatched, over all sessions."""
+        return self._sent
+
+    def sent(self, session_id: str = "") -> int:
+        """Return how many probes a session had."""
+        run = self._runs.get(printable(session_id))
+        return 0 if run is None else run.schedule.spent
+
+    def forget(self, session_id: str) -> None:
+        """Forget a session that has ended, and that has nothing under way."""
+        run = self._runs.get(printable(session_id))
+        if run is not None and not (run.going or run.timed):
+            del self._runs[run.id]
+
+    def close(self) -> None:
+        """End what waits for its moment: it is not dispatched. Triggers and events that follow come to nothing."""
+        self._closed = True
+        for scope in tuple(self._scopes):
+            scope.cancel()
+
+    def evaluate(self, event: RuntimeEvent) -> bool:
+        """Whether a probe is due, for this event or for what came before it.
+
+        The same object asked about again gets the same answer, and counts once, until `wait` says that the probe goes
+        out, another event of its session comes, or the cooldown is over: a tap may ask before the pipeline asks. Equal
+        events that are objects of their own are each an event. Raises EventError for what is no RuntimeEvent.
+        """
+        if not isinstance(event, RuntimeEvent):  # pyright: ignore[reportUnnecessaryIsInstance] - of untyped callers
+            raise EventError(f"a scheduler is asked about a RuntimeEvent, not a {type(event).__name__}")
+        if self._closed:
+            return False
+        run, now = self._run(event.session_id), self._clock()
+        if run.event is event and run.due is not None and now < run.due.not_before + self._cooldown:
+            return True
+        run.event = run.due = None
+        trigger = Trigger(event.event_type)
+        external = event.has_external_content or trigger is Trigger.EXTERNAL_CONTENT
+        if event.token_count:
+            run.schedule.rise(event.token_count, external=external)
+        if trigger not in {Trigger.CONTEXT_GROWTH, Trigger.EXTERNAL_CONTENT}:
+            run.schedule.want(trigger)
+        if run.going:
+            return False  # what is on its way comes later than this event, and serves it
+        timing = run.schedule.settle(now, self.config, partial(self._draw, run.id))
+        if not isinstance(timing, Due):
+            return False
+        self._sent += 1
+        run.event, run.due = event, timing
+        return True
+
+    async def wait(self, event: RuntimeEvent) -> bool:
+        """Wait out the jitter of the probe that `evaluate` granted for this event; call it just before the snapshot.
+
+        False, at once, where none was granted, it was waited for already, or the controller is closed meanwhile; then
+        there is nothing to dispatch. Cancelled, the probe is wanted again.
+        """
+        run = self._runs.get(event.session_id)
+        if run is None or run.due is None or run.event is not event or self._closed:
+            return False
+        due, run.event, run.due = run.due, None, None
+        return await self._moment(run, due)
+
+    async def trigger(self, reason: str = "manual", session_id: str = "") -> Outcome:
+        """Ask for a probe of a session; wait out its jitter and dispatch it, unless one that serves it is on its way.
+
+        `reason` may be the name of a Trigger; any other counts as asked by hand. Raises ConfigError without a
+        dispatch_fn, and for a reason or a session that is no text.
+        """
+        _check_text(reason, session_id)
+        if self._dispatch_fn is _nobody:
+            raise ConfigError(_NO_DISPATCH)
+        if self._closed:
+            return Outcome.CLOSED
+        run = self._run(printable(session_id))
+        run.schedule.want(Trigger.of(reason))
+        return Outcome.COALESCED if run.going else await self._go(run, reason)
+
+    async def run_reputation_poll(self, session_id: str = "") -> None:
+        """Look at the reputation file until closed or cancelled; trigger a probe of the session when the score fell.
+
+        Returns at once where no file is configured.
+        """
+        config = self.config
+        if config.reputation_snapshot_path is None or self._closed:
+            return
+        poll = ReputationPoll(
+            config.reputation_snapshot_path,
+            partial(self.trigger, Trigger.REPUTATION.value, session_id),
+            threshold=config.reputation_score_threshold,
+            interval=config.reputation_poll_interval_seconds,
+            sleep=self._sleep,
+        )
+        with self._stoppable():
+            await poll.run()
+
+    @property
+    def _cooldown(self) -> float:
+        return self.config.cooldown_window_seconds
+
+    def _run(self, session_id: str) -> _Run:
+        run = self._runs.get(session_id)
+        if run is not None:
+            self._runs.move_to_end(session_id)
+            return run
+        if len(self._runs) >= self._most:
+            oldest = next((run for run in self._runs.values() if not (run.going or run.timed)), None)
+            if oldest is not None:
+                del self._runs[oldest.id]
+        run = self._runs[session_id] = _Run(id=session_id)
+        return run
+
+    def _draw(self, session_id: str, label: str) -> bytes:
+        return hmac.digest(self._secret, f"{label}\0{session_id}".encode(), "sha256")
+
+    async def _go(self, run: _Run, reason: str) -> Outcome:
+        """Dispatch what a session wants, if its schedule allows it now."""
+        timing = run.schedule.settle(self._clock(), self.config, partial(self._draw, run.id))
+        if not isinstance(timing, Due):
+            return self._held(run, timing, reason)
+        self._sent += 1
+        if not await self._moment(run, timing):
+            return Outcome.CLOSED
+        return await self._dispatch(Dispatch.of(reason, run.id, timing.triggers))
+
+    def _held(self, run: _Run, held: Held | None, reason: str) -> Outcome:
+        if held is not None and held.hold is Hold.CAP:
+            return Outcome.CAPPED
+        if held is not None and held.until is not None and self._group is not None and not run.timed:
+            run.timed = True
+            self._group.start_soon(self._later, run, held.until, reason)
+        return Outcome.WAITING
+
+    async def _later(self, run: _Run, until: float, reason: str) -> None:
+        """Dispatch what was held back when a cooldown is over."""
+        try:
+            with self._stoppable():
+                await self._sleep(max(0.0, until - self._clock()))
+        finally:
+            run.timed = False
+        if not (self._closed or run.going) and run.schedule.pending:
+            await self._go(run, reason)
+
+    async def _moment(self, run: _Run, due: Due) -> bool:
+        """Wait for the moment of a dispatch; False where it was called off."""
+        run.going, reached = True, False
+        try:
+            with self._stoppable():
+                await self._sleep(max(0.0, due.not_before - self._clock()))
+                reached = True
+        finally:
+            run.going = False
+            if reached:
+                run.schedule.serve()
+            else:
+                self._sent -= 1
+                run.schedule.withdraw(due)
+        return reached
+
+    @contextmanager
+    def _stoppable(self) -> Generator[None, None, None]:
+        """Let `close` end what is done in here."""
+        with anyio.CancelScope() as scope:
+            self._scopes.add(scope)
+            try:
+                yield
+            finally:
+                self._scopes.discard(scope)
+
+    async def _dispatch(self, dispatch: Dispatch) -> Outcome:
+        done = await attempt(partial(self._dispatch_fn, dispatch), "probe_controller", "1")
+        if not isinstance(done, Failure):
+            return Outcome.DISPATCHED
+        self.failures += 1
+        self.last_failure = done
+        # What a host's function raises may quote keys and content; no operator's redactor is known here.
+        detail = Scrubber(RuleRedactor(), (), ()).quote(done.detail)
+        _LOG.warning("a probe could not be dispatched (%s): %s", done.cause, ascii(detail))
+        return Outcome.FAILED
+
+
+async def _nobody(_: Dispatch) -> None:
+    raise ConfigError(_NO_DISPATCH)
+
+
+def _check_text(*given: object) -> None:
+    if not all(isinstance(text, str) for text in given):
+        raise ConfigError("a trigger has a reason and a session_id, both of them text")
+
+
+def _checked_secret(secret: object) -> bytes:
+    if not isinstance(secret, bytes) or len(secret) < _LEAST_SECRET:
+        raise ConfigError(f"the secret of a ProbeController is at least {_LEAST_SECRET} random bytes")
+    return secret
+
+
+def _checked_config(config: object) -> ProbeScheduleConfig:
+    if config is None:
+        return ProbeScheduleConfig()
+    if not isinstance(config, ProbeScheduleConfig):
+        raise ConfigError(f"the config of a ProbeController is a ProbeScheduleConfig, not {brief(config)}")
+    return config

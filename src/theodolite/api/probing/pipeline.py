@@ -1,0 +1,363 @@
+"""axor-probe's pipeline: a scheduler, a snapshot factory and inference functions, over one Monitor of ours."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
+from typing import Protocol, TypeGuard, TypeVar
+from uuid import uuid4
+
+import anyio
+from msgspec import structs
+from msgspec.structs import replace
+from theodolite.api.probing.controller import RuntimeEvent
+
+from theodolite.api.probing.audit import PayloadRedactor, ProbeAuditStore
+from theodolite.api.probing.inference import NAME, FunctionModel, InferenceFn
+from theodolite.api.probing.signals import (
+    DriftAction,
+    DriftSignal,
+    ProbeOutcome,
+    ProbeReport,
+    drift_signal,
+    session_status,
+)
+from theodolite.core.calibration import Calibration
+from theodolite.core.errors import ConfigError
+from theodolite.core.event import ModelCalled
+from theodolite.core.inquiry import Role
+from theodolite.core.policy import Decision, highest
+from theodolite.core.reading import Cause, Failure, Status
+from theodolite.core.redaction import Redactor
+from theodolite.core.snapshot import StateSnapshot
+from theodolite.detectors.behavior.accumulation import DivergenceCategory, DriftAccumulator
+from theodolite.detectors.behavior.accumulation import ProbeReport as Accumulated
+from theodolite.detectors.behavior.detector import SESSION, BehaviorDetector, BehaviorSettings, BehaviorState
+from theodolite.detectors.behavior.library import ProbeLibrary
+from theodolite.detectors.behavior.schedule import ScheduleSettings
+from theodolite.runtime.drive import Panel, attempt
+from theodolite.runtime.monitor import Monitor
+from theodolite.runtime.session import Session
+from theodolite.verifiers.triangulation import TriangulationVerifier
+
+__all__ = (
+    "ContextlessShadowBaseline",
+    "DefaultComparator",
+    "DefaultShadowInstanceFactory",
+    "IntegrationLayer",
+    "ProbeExecutor",
+    "ProbePipeline",
+    "ProbeScheduler",
+    "SemanticJudge",
+    "ShadowInstance",
+    "SnapshotFactory",
+)
+
+_T = TypeVar("_T")
+
+_LOG = logging.getLogger(__name__)
+
+# Seconds for one answer of an inference function: what the kernel gives any model.
+TIMEOUT = 30.0
+# What the kernel calls a redactor that failed.
+_REDACTOR = "redactor"
+# Probes of a session where the caller's scheduler bounds them.
+_MOST = 2**31
+
+
+class ProbeScheduler(Protocol):
+    """Says whether a probe is due."""
+
+    def evaluate(self, event: RuntimeEvent) -> bool | Awaitable[bool]:
+        """Return whether to probe now."""
+        ...
+
+
+class SnapshotFactory(Protocol):
+    """Takes the snapshot of a live session."""
+
+    def create(self, event: RuntimeEvent) -> StateSnapshot | Awaitable[StateSnapshot]:
+        """Return a copy of the session as it is. What it holds is copied again; nothing here changes it."""
+        ...
+
+
+class IntegrationLayer(Protocol):
+    """Hears of significant reports."""
+
+    def emit(self, report: ProbeReport, action: DriftAction) -> Awaitable[None] | None:
+        """Take a report. What it raises is counted, and stops nothing."""
+        ...
+
+
+class ProbeExecutor:
+    """Answers for the session's copy. Raises ConfigError for what cannot be called."""
+
+    def __init__(self, inference_fn: InferenceFn, *, model: str = NAME) -> None:
+        self.inference_fn = inference_fn
+        self.model = FunctionModel(inference_fn, name=model)
+
+
+class ShadowInstance:
+    """Answers for the shadow, which is told a summary alone. Every arm gets the same system prompt: this one."""
+
+    def __init__(self, inference_fn: InferenceFn, system_prompt: str = "", *, model: str = NAME) -> None:
+        if not isinstance(system_prompt, str):  # pyright: ignore[reportUnnecessaryIsInstance] - of untyped callers
+            raise ConfigError(f"system_prompt is the text of the prompt, not {type(system_prompt).__name__}")
+        self.inference_fn = inference_fn
+        self.model = FunctionModel(inference_fn, name=model)
+        self.system_prompt = system_prompt
+
+
+class ContextlessShadowBaseline(ShadowInstance):
+    """Answers without any context, where two answers are ambiguous."""
+
+
+class SemanticJudge:
+    """Gives an opinion of two answers. It may add to their difference, and takes nothing away."""
+
+    def __init__(self, inference_fn: InferenceFn) -> None:
+        self.inference_fn = inference_fn
+        self.model = FunctionModel(inference_fn)
+
+
+class DefaultShadowInstanceFactory:
+    """The two clean instances. Raises ConfigError where they have different system prompts."""
+
+    def __init__(self, shadow: ShadowInstance, baseline: ContextlessShadowBaseline | None = None) -> None:
+        if baseline is not None and baseline.system_prompt != shadow.system_prompt:
+            raise ConfigError("shadow and baseline have different system prompts: arms that are compared have the same")
+        self.shadow = shadow
+        self.baseline = baseline
+
+
+class DefaultComparator:
+    """Compares field by field, with a judge or without."""
+
+    def __init__(self, judge: SemanticJudge | None = None) -> None:
+        self.judge = judge
+
+
+class ProbePipeline:
+    """Probes sessions when the scheduler says so: one Monitor of ours, with axor-probe's parts around it.
+
+    `run` does not raise for what the parts do; how it ended is in the report's `outcome`, and `outcome` and `detail`
+    here say it of the last run, also where there is no report. Each session has its own evidence: that of `accumulator`
+    is for the session it names. `calibration` is an artefact; without one nothing restricts. `timeout` is in seconds,
+    for one answer. Safe for concurrent runs on one event loop.
+
+    Raises ConfigError for parts that lack what they are asked for, and for a word in the place of an artefact.
+    """
+
+    def __init__(  # noqa: PLR0913 - axor-probe's parts, by name
+        self,
+        *,
+        scheduler: ProbeScheduler,
+        snapshot_factory: SnapshotFactory,
+        executor: ProbeExecutor,
+        shadow_factory: DefaultShadowInstanceFactory,
+        comparator: DefaultComparator | None = None,
+        accumulator: DriftAccumulator | None = None,
+        redactor: Redactor | None = None,
+        audit_store: ProbeAuditStore | None = None,
+        library: ProbeLibrary | None = None,
+        integrations: Iterable[IntegrationLayer] = (),
+        calibration: Calibration | None = None,
+        settings: BehaviorSettings | None = None,
+        timeout: float = TIMEOUT,
+        secret: bytes | None = None,
+    ) -> None:
+        _check("scheduler", scheduler, "evaluate")
+        _check("snapshot_factory", snapshot_factory, "create")
+        if calibration is not None and not isinstance(calibration, Calibration):  # pyright: ignore[reportUnnecessaryIsInstance] - of untyped callers
+            raise ConfigError("calibration is an artefact, as Calibration.load reads it: a word vouches for nothing")
+        self._scheduler, self._snapshots = scheduler, snapshot_factory
+        self._accumulator = accumulator
+        self._integrations = tuple(integrations)
+        self.audit_store = ProbeAuditStore() if audit_store is None else audit_store
+        shadow, baseline = shadow_factory.shadow, shadow_factory.baseline
+        judge = comparator.judge if comparator is not None else None
+        # The caller's scheduler has decided already; what it lets pass is still bounded.
+        schedule = ScheduleSettings(jitter_seconds=0.0, cooldown_window_seconds=0.0, max_probes_per_session=_MOST)
+        given = settings or BehaviorSettings(schedule=schedule)
+        self._detector = BehaviorDetector(
+            replace(given, system=shadow.system_prompt, judge=judge is not None, scheduled=False),
+            library=library,
+            gates=None if calibration is None else calibration.gates,
+        )
+        players = {Role.SUBJECT: executor.model, Role.SHADOW: _named(shadow, executor)}
+        if baseline is not None:
+            players[Role.BASELINE] = _named(baseline, executor)
+        # Whoever answers here is the session's own model, or what its operator puts in its place.
+        self._names = tuple(dict.fromkeys(model.name for model in players.values()))
+        if judge is not None:
+            players[Role.JUDGE] = judge.model
+        self.monitor = Monitor(
+            [self._detector],
+            verifiers=[] if baseline is None else [TriangulationVerifier()],
+            redactor=redactor or PayloadRedactor(),
+            store=self.audit_store,
+            panel=Panel(players, timeout=timeout),
+            calibration=calibration,
+            secret=secret,
+        )
+        self._opened: set[str] = set()
+        self._timeout = timeout
+        self.outcome = ProbeOutcome.NOT_DUE
+        self.detail = ""
+        self.integration_failures = 0
+
+    async def run(self, event: RuntimeEvent) -> ProbeReport | None:
+        """Probe the session of an event, if it is due; None where it is not.
+
+        Raises EventError for a session that has another agent than before, and StoreError where nothing can be kept.
+        """
+        due = await attempt(partial(_value, partial(self._scheduler.evaluate, event)), "scheduler", "1")
+        if due is False:
+            return self._ended(ProbeOutcome.NOT_DUE)
+        if due is not True:
+            detail = due.detail if isinstance(due, Failure) else f"it gave {type(due).__name__}, not a bool"
+            return self._without(event, ProbeOutcome.FAILED, f"the scheduler: {detail}")
+        snapshot = await attempt(partial(_value, partial(self._snapshots.create, event)), "snapshot_factory", "1")
+        if not isinstance(snapshot, StateSnapshot):
+            detail = snapshot.detail if isinstance(snapshot, Failure) else f"it gave {type(snapshot).__name__}"
+            return self._without(event, ProbeOutcome.FAILED, f"the snapshot factory: {detail}")
+        if not snapshot.snapshot_id:
+            snapshot = replace(snapshot, snapshot_id=uuid4().hex)
+        session = self._session(event)
+        asked = session.request_probe(event.event_type, snapshot=snapshot)
+        decisions = (asked, *await session.drain(asked.seq))
+        report = self._report(event, session, snapshot, decisions)
+        await self._emit(report)
+        return report
+
+    def _session(self, event: RuntimeEvent) -> Session:
+        session = self.monitor.session(event.session_id, agent=event.agent_id)
+        if event.session_id not in self._opened:
+            self._opened.add(event.session_id)
+            for name in self._names:
+                session.observe(ModelCalled(model=name))
+            if self._accumulator is not None and self._accumulator.session_id == event.session_id:
+                session.adopt(self._detector.name, BehaviorState(accumulator=self._accumulator))
+        return session
+
+    def _report(
+        self, event: RuntimeEvent, session: Session, snapshot: StateSnapshot, decisions: tuple[Decision, ...]
+    ) -> ProbeReport:
+        last = decisions[-1]
+        signals = [signal for decision in decisions for signal in decision.signals]
+        accumulator = self._accumulated(session)
+        status = session_status(signals, SESSION)
+        signal = drift_signal(
+            last,
+            agent=event.agent_id,
+            snapshot_id=snapshot.snapshot_id,
+            at=snapshot.timestamp,
+            longitudinal=accumulator.longitudinal,
+            status=status,
+        )
+        outcome, detail = _outcome(decisions, signal)
+        self.outcome, self.detail = outcome, detail
+        return _reported(
+            accumulator.report(),
+            outcome=outcome,
+            action=highest(decision.action for decision in decisions),
+            calibration_status=status,
+            signal=signal,
+            calls=session.spent.calls,
+            detail=detail,
+        )
+
+    def _accumulated(self, session: Session) -> DriftAccumulator:
+        state = session.recall(self._detector.name)
+        return state.accumulator if isinstance(state, BehaviorState) else DriftAccumulator(session_id=session.id)
+
+    def _without(self, event: RuntimeEvent, outcome: ProbeOutcome, detail: str) -> ProbeReport:
+        """Return the report of a run that never got to ask anybody."""
+        self._ended(outcome, detail)
+        accumulator = self._accumulated(self._session(event))
+        return _reported(accumulator.report(), outcome=outcome, detail=PayloadRedactor().text(detail))
+
+    def _ended(self, outcome: ProbeOutcome, detail: str = "") -> None:
+        self.outcome, self.detail = outcome, detail
+
+    async def _emit(self, report: ProbeReport) -> None:
+        """Tell the integrations of what is significant, all at once."""
+        if report.action is DriftAction.LOG_ONLY:
+            return
+        async with anyio.create_task_group() as group:
+            for layer in self._integrations:
+                group.start_soon(self._told, layer, report)
+
+    async def _told(self, layer: IntegrationLayer, report: ProbeReport) -> None:
+        told = Failure(detector="integration", version="1", cause=Cause.TIMEOUT)
+        with anyio.move_on_after(self._timeout):
+            told = await attempt(partial(_value, partial(layer.emit, report, report.action)), "integration", "1")
+        if isinstance(told, Failure):
+            self.integration_failures += 1
+            _LOG.warning("an integration did not take a report (%s)", told.cause)
+
+
+def _outcome(decisions: Sequence[Decision], signal: DriftSignal | None) -> tuple[ProbeOutcome, str]:
+    """Return how a run ended, and why where there is no answer."""
+    signals = [signal for decision in decisions for signal in decision.signals]
+    failures = [one.said for one in signals if isinstance(one.said, Failure)]
+    stopped = next((failure for failure in failures if failure.detector == _REDACTOR), None)
+    if stopped is not None:
+        return ProbeOutcome.REDACTION_STOPPED, stopped.detail
+    if signal is None:
+        if not failures:
+            return ProbeOutcome.FAILED, "nobody answered"
+        outcome = ProbeOutcome.SKIPPED if len(decisions) == 1 else ProbeOutcome.FAILED
+        return outcome, failures[0].detail
+    if signal.divergence_category is DivergenceCategory.STRUCTURAL_INSTABILITY and signal.anomaly:
+        return ProbeOutcome.INVALID, signal.anomaly
+    drifts = any(one.alarmed for one in signals)
+    return (ProbeOutcome.DRIFT if drifts else ProbeOutcome.CLEAN), failures[0].detail if failures else ""
+
+
+def _reported(
+    accumulated: Accumulated,
+    *,
+    outcome: ProbeOutcome,
+    action: DriftAction = DriftAction.LOG_ONLY,
+    calibration_status: Status = Status.UNCALIBRATED,
+    signal: DriftSignal | None = None,
+    calls: int = 0,
+    detail: str = "",
+) -> ProbeReport:
+    return ProbeReport(
+        **structs.asdict(accumulated),
+        outcome=outcome,
+        action=action,
+        calibration_status=calibration_status,
+        signal=signal,
+        calls=calls,
+        detail=detail,
+    )
+
+
+def _named(instance: ShadowInstance, executor: ProbeExecutor) -> FunctionModel:
+    """Return the model of an instance; another function under the name of the executor's gets a name of its own.
+
+    That two functions ask one model, nobody can see.
+    """
+    if instance.inference_fn == executor.inference_fn or instance.model.name != executor.model.name:
+        return instance.model
+    return FunctionModel(instance.inference_fn, name=f"{instance.model.name} of {type(instance).__name__}")
+
+
+def _check(name: str, part: object, method: str) -> None:
+    if not callable(getattr(part, method, None)):
+        raise ConfigError(f"{name} has no method {method}: {type(part).__name__}")
+
+
+async def _value(give: Callable[[], _T | Awaitable[_T]]) -> _T:
+    """Return what a part gives, at once or when it is awaited."""
+    given = give()
+    return await given if _is_awaitable(given) else given
+
+
+def _is_awaitable(given: _T | Awaitable[_T]) -> TypeGuard[Awaitable[_T]]:
+    return inspect.isawaitable(given)

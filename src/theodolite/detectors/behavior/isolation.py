@@ -1,0 +1,47 @@
+"""How alike a shadow is to the instance beside it, from what was checked."""
+
+from __future__ import annotations
+
+import math
+
+from msgspec import Struct
+
+__all__ = ("PENALTIES", "ShadowIsolation")
+
+PENALTIES = {
+    "same_model_version": 0.4,
+    "same_system_prompt_hash": 0.3,
+    "same_tool_schema_hash": 0.7,
+    "same_sampling_config": 0.5,
+}
+"""What confidence is multiplied with where a thing is not known to be alike. Source: axor-probe; UNCALIBRATED."""
+
+
+class ShadowIsolation(Struct, frozen=True, kw_only=True, gc=False):
+    """What was checked of two arms. Each is true only where it was seen to hold: what nobody could look at is false.
+
+    `same_model_version`: both answers came from one model id, which the session used. `same_system_prompt_hash`: the
+    hash of the prompt that both arms got is that of the session. `same_tool_schema_hash`: both arms got all tools of
+    the session. `same_sampling_config`: one model, which samples in one way, gave both answers.
+
+    What axor-probe declares beside these (no shared memory, tool state or raw context; one output schema; a canonical
+    summary) holds by construction: a query holds none of it.
+
+    >>> ShadowIsolation(same_model_version=True, same_system_prompt_hash=True).confidence
+    0.35
+    """
+
+    same_model_version: bool = False
+    same_system_prompt_hash: bool = False
+    same_tool_schema_hash: bool = False
+    same_sampling_config: bool = False
+
+    @property
+    def confidence(self) -> float:
+        """The product of the penalties of what does not hold, in (0, 1]."""
+        return math.prod([penalty for name, penalty in PENALTIES.items() if not getattr(self, name)])
+
+    @property
+    def lacking(self) -> tuple[str, ...]:
+        """What was not seen to hold."""
+        return tuple([name for name in PENALTIES if not getattr(self, name)])

@@ -1,0 +1,266 @@
+"""Benign contexts of like length, and what a reading is worth beside those that they gave.
+
+Any context moves a model, an ordinary one too. What a session's context did is therefore held against what benign
+contexts of like length do to the same probe on the same model.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from functools import cache
+from importlib.resources import files
+
+import msgspec
+from msgspec import Struct
+
+from theodolite.core.gate import FEWEST_REFERENCES
+from theodolite.core.inquiry import Message
+from theodolite.detectors.behavior.readout import WORDINGS, spread_of
+
+__all__ = ("Kind", "Length", "Reference", "e_value", "faults", "like", "p_value", "shipped", "z")
+
+# Log-odds: what benign contexts spread less than is rounding. Our choice; a runtime that reads its tokens in other
+# portions moved a probability by up to 0.1 in our measurement, which is more.
+_LEAST_SPREAD = 0.05
+# By what a session's highest z is weighed. Our choice, not fitted: with 40 references of 6 probes one reading whose z
+# is 6 then gives some 30 of the 41 that there are, and one of 3 gives 4.
+_POWER = 2.0
+
+
+class Kind(StrEnum):
+    """Ordinary talk on an agent's own business, or what benign sessions have in common with attacked ones."""
+
+    PLAIN = "plain"
+    HARD = "hard"
+
+
+class Length(StrEnum):
+    """How long a context is, in characters: under 500, 2,000, 8,000, or longer. Our choice: steps of a factor 4."""
+
+    BRIEF = "brief"
+    SHORT = "short"
+    MEDIUM = "medium"
+    LONG = "long"
+
+    @classmethod
+    def of(cls, messages: Iterable[Message]) -> Length:
+        """Return how long some messages are together.
+
+        >>> Length.of([Message("user", "Is the branch open on Saturdays?")]).value
+        'brief'
+        """
+        size = sum(len(message.text) for message in messages)
+        return next((length for length, most in _MOST.items() if size < most), cls.LONG)
+
+
+_MOST = {Length.BRIEF: 500, Length.SHORT: 2_000, Length.MEDIUM: 8_000}
+# Contexts that are joined to one of medium length: four of some 770 characters, between 2,000 and 8,000.
+_JOINED = 4
+
+
+class Reference(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
+    """A benign context. `topic` says what it is about; of a hard one also why it is hard."""
+
+    id: str
+    kind: Kind
+    topic: str
+    said: tuple[Message, ...]
+
+
+class _Written(Struct, frozen=True, forbid_unknown_fields=True):
+    id: str
+    kind: Kind
+    topic: str
+    said: tuple[tuple[str, str], ...]
+
+
+class _File(Struct, frozen=True, forbid_unknown_fields=True):
+    version: str
+    context: tuple[_Written, ...]
+
+
+_DECIDED = re.compile(
+    r"\b(?:compl(?:y|ies|ied|ying|iance)|declin(?:e|es|ed|ing)|escalat(?:e|es|ed|ing|ion))\b", re.IGNORECASE
+)
+_LETTER = re.compile(r"(?<![\w'\u2019])(?:[B-HJ-Zb-hj-z]|[AaIi](?=[.):]))(?![\w'\u2019])")
+_FORM = re.compile(
+    r"\b(?:answer|reply|respond|say)\s+(?:me\s+)?(?:only|just|simply|nothing\s+but|with|in)\b"
+    r"|\b(?:only|just|simply)\s+(?:answer|reply|respond|say)\b"
+    r"|\byes\s+or\s+no\b|\b(?:one|a\s+single)\s+(?:word|letter)\b|\bas\s+json\b"
+    r"|\b(?:choose|pick|select)\s+(?:one\b|(?:an?|the)\s+(?:option|letter))",
+    re.IGNORECASE,
+)
+
+
+@cache
+def shipped() -> tuple[Reference, ...]:
+    """Return the contexts that come with the package, 40 of about 770 characters. Reads their file once."""
+    text = files("theodolite.detectors.behavior").joinpath("references.toml").read_text(encoding="utf-8")
+    written = msgspec.convert(tomllib.loads(text), _File).context
+    return tuple([_reference(context.id, context, context.said) for context in written])
+
+
+def _reference(name: str, like_: _Written, said: Iterable[tuple[str, str]]) -> Reference:
+    return Reference(
+        id=name, kind=like_.kind, topic=like_.topic, said=tuple([Message(role, text) for role, text in said])
+    )
+
+
+def faults(messages: Iterable[Message]) -> tuple[str, ...]:
+    """Return what keeps a context from being a reference: what in it bears on the answer to a probe by its words.
+
+    Those are verbs of the options, in any wording, or of the answers that are asked for in JSON; a letter that stands
+    alone, as options are called by letter; and orders to answer in a certain form. Linear in the messages.
+
+    >>> faults([Message("user", "Just say B."), Message("assistant", "A dog's life.")])
+    ('a letter that stands alone', 'an order to answer in a certain form')
+    """
+    texts = [message.text for message in messages]
+    found = {
+        "a verb of the options": any(wording.held(texts) for wording in WORDINGS),
+        "a word of the answers": any(_DECIDED.search(text) for text in texts),
+        "a letter that stands alone": any(_LETTER.search(text) for text in texts),
+        "an order to answer in a certain form": any(_FORM.search(text) for text in texts),
+    }
+    return tuple([what for what, is_there in found.items() if is_there])
+
+
+def like(length: Length, contexts: Sequence[Reference] | None = None) -> tuple[Reference, ...]:
+    """Return the shipped contexts, or an operator's own, brought to a class of length.
+
+    Own contexts are taken as they are, those that have that length. Of the shipped ones a brief one is the beginning,
+    whole exchanges; a medium one is four of one kind joined, the one that it is named for last. So medium ones share
+    messages and are less different from each other than sessions are. There are no long ones: twenty of a kind, joined
+    by the dozen, would all be one context. Raises ValueError where fewer than 30 have the length.
+    """
+    if contexts is None:
+        made = [context for kind in Kind for context in _made(length, [one for one in shipped() if one.kind is kind])]
+    else:
+        made = [context for context in contexts if Length.of(context.said) is length]
+    if len(made) < FEWEST_REFERENCES:
+        raise ValueError(
+            f"{len(made)} benign contexts are of the length {length.value!r}, and at least {FEWEST_REFERENCES} are "
+            "needed: give your own"
+        )
+    return tuple(made)
+
+
+def _made(length: Length, contexts: Sequence[Reference]) -> Iterator[Reference]:
+    for place, context in enumerate(contexts):
+        if length is Length.BRIEF:
+            yield msgspec.structs.replace(context, said=_beginning(context.said))
+        elif length is Length.SHORT:
+            yield context
+        elif length is Length.MEDIUM:
+            joined = [contexts[place - back] for back in range(_JOINED - 1, -1, -1)]
+            yield msgspec.structs.replace(context, said=tuple([said for one in joined for said in one.said]))
+
+
+def _beginning(said: Sequence[Message]) -> tuple[Message, ...]:
+    """Return as many whole exchanges as are brief; an exchange ends before the user speaks again."""
+    ends = [place for place, message in enumerate(said) if message.role == "user" and place]
+    return tuple(said[: max(end for end in ends if end == ends[0] or Length.of(said[:end]) is Length.BRIEF)])
+
+
+def z(value: float, references: Sequence[float]) -> float:
+    """Return how many standard deviations a reading lies over the mean of the references. Refuses fewer than 30.
+
+    A spread below 0.05 counts as 0.05.
+    """
+    _check(references)
+    mean = math.fsum(references) / len(references)
+    return (value - mean) / max(_LEAST_SPREAD, spread_of(references))
+
+
+def p_value(value: float, references: Sequence[float]) -> float:
+    """Return the share of references, and the reading itself, that are as high. Refuses fewer than 30 references.
+
+    At most alpha with a probability of at most alpha, where the session is exchangeable with the references. With n of
+    them it is never below 1 / (n + 1). Source: Vovk, Gammerman and Shafer, 2005, section 2.2.
+    """
+    _check(references)
+    return (1 + sum(reference >= value for reference in references)) / (len(references) + 1)
+
+
+def e_value(
+    readings: Mapping[str, float], references: Mapping[str, Sequence[float]], *, power: float = _POWER
+) -> float:
+    """Return the e-value of the highest z of a session so far, beside the highest of each reference over all probes.
+
+    `readings` has one reading of each probe that was asked, its first: a probe that is read again and again would get
+    more chances than the references had. `references` has every probe that was measured, on the same contexts in the
+    same order. Each context weighs exp(power z) of its highest z, as in `theodolite.stats.e_process.Maxima`.
+
+    Where the session is exchangeable with the references, this reaches 1 / alpha at any time with a probability of at
+    most alpha. For that the mean and the spread of a probe are taken over the references and the session together, and
+    of a probe that was not asked every reference gets the highest z that any reading of the session could give it: so
+    no later reading makes the whole smaller than what was said before it is worth. It reaches at most n + 1: with
+    40 references never 100.
+
+    Limits: sessions are exchangeable with references as far as these are like the operator's sessions, which nobody
+    checks. Sources: Vovk, Conformal e-prediction, 2025; the bound is ours. Raises ValueError for fewer than 30
+    references, for probes without the same number of them, or a reading of a probe that has none.
+
+    >>> clean = {"dd_01": [step / 10 for step in range(40)], "se_01": [-step / 10 for step in range(40)]}
+    >>> round(e_value({"dd_01": 2.0}, clean), 2), round(e_value({"dd_01": 9.0}, clean), 2)
+    (0.12, 39.32)
+    """
+    if not readings.keys() <= references.keys():
+        raise ValueError("a probe was read that has no references: measure them for it")
+    sizes = {len(values) for values in references.values()}
+    if len(sizes) > 1:
+        raise ValueError("not all probes have the same references")
+    if not readings:
+        return 1.0
+    own, highest = -math.inf, [-math.inf] * sizes.pop()
+    for probe, values in references.items():
+        _check(values)
+        if probe in readings:
+            score, scores = _together(readings[probe], values)
+            own = max(own, score)
+        else:
+            scores = _ceilings(values)
+        highest = [max(pair) for pair in zip(highest, scores, strict=True)]
+    others = math.fsum(math.exp(min(700.0, power * (score - own))) for score in highest)
+    return (len(highest) + 1) / (1.0 + others)
+
+
+def _together(value: float, references: Sequence[float]) -> tuple[float, list[float]]:
+    """Return the z of a reading and of the references, with the mean and the spread of all of them."""
+    every = [value, *references]
+    mean = math.fsum(every) / len(every)
+    spread = math.sqrt(math.fsum((one - mean) ** 2 for one in every) / len(every))
+    own, *others = [(one - mean) / max(_LEAST_SPREAD, spread) for one in every]
+    return own, others
+
+
+def _ceilings(references: Sequence[float]) -> list[float]:
+    """Return the highest z of each reference that one more reading could give it.
+
+    With a reading that moves the mean by u, the z of a reference that lies a over the mean of the references is
+    (a - u) / sqrt(c + n u^2), c being their variance times n / (n + 1). Its maximum is at u = -c / (n a).
+    """
+    count = len(references)
+    mean = math.fsum(references) / count
+    spare = math.fsum((one - mean) ** 2 for one in references) / (count + 1)
+    least = _LEAST_SPREAD**2
+    ceilings: list[float] = []
+    for above in [one - mean for one in references]:
+        if above <= 0.0:
+            ceiling = 1.0 / math.sqrt(count)
+        elif spare * (1.0 + spare / (count * above * above)) >= least:
+            ceiling = math.sqrt(above * above / spare + 1.0 / count)
+        else:
+            # The spread counts as the least one there: the most is reached where it just is that.
+            ceiling = (above + math.sqrt((least - spare) / count)) / _LEAST_SPREAD
+        ceilings.append(ceiling)
+    return ceilings
+
+
+def _check(references: Sequence[float]) -> None:
+    if len(references) < FEWEST_REFERENCES:
+        raise ValueError(f"{len(references)} references say too little: at least {FEWEST_REFERENCES} are needed")

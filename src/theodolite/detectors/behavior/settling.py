@@ -1,0 +1,86 @@
+"""From what an inquiry came to, to what it adds to the evidence of its session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from theodolite.core.event import InquirySettled
+from theodolite.core.reading import Failure, Reading
+from theodolite.detectors.behavior.accumulation import DivergenceCategory, ProbeOutcomeFacts, Settled
+from theodolite.detectors.behavior.asking import TOLD
+from theodolite.detectors.behavior.comparison import THRESHOLDS
+from theodolite.detectors.behavior.probe import ProbeType
+
+__all__ = ("category", "compared_in", "settled")
+
+
+def compared_in(said: Iterable[Reading | Failure]) -> Reading | None:
+    """Return the reading that compares the answers to a probe, if any: a second opinion's where it gave one."""
+    readings = [one for one in said if isinstance(one, Reading) and _kind(one) is not None]
+    return readings[-1] if readings else None
+
+
+def _kind(said: Reading) -> ProbeType | None:
+    owner, _, kind = said.code.partition(".")
+    return ProbeType(kind) if owner == "behavior" and kind in set(ProbeType) else None
+
+
+def settled(event: InquirySettled, *, library: str, maximum: float | None = None) -> ProbeOutcomeFacts:
+    """Return what a settled inquiry brings. One that nobody answered brings a failure.
+
+    `library` is the version of the probes that was asked for, of which a failure does not speak; `maximum` is what the
+    exact decisions of the session come to.
+    """
+    said = compared_in(event.said)
+    kind = None if said is None else _kind(said)
+    if said is None or kind is None:
+        return ProbeOutcomeFacts(
+            probe_id="",
+            probe_type=ProbeType.DATA_DISCLOSURE,
+            probe_library_version=library,
+            session_id=event.session,
+            settled=Settled.FAILED,
+        )
+    told = any(isinstance(one, Reading) and one.code == TOLD and one.score >= 1.0 for one in event.said)
+    again = (int(_number(said, "again_by_subject")), int(_number(said, "again_by_reference")))
+    return ProbeOutcomeFacts(
+        probe_id=str(said.fact("probe")),
+        probe_type=kind,
+        probe_library_version=str(said.fact("library")),
+        session_id=event.session,
+        score=said.score,
+        drifted=said.score >= THRESHOLDS[kind],
+        escaped=said.fact("breach") == 1.0,
+        category=category(said),
+        observed=_numbers(said, "observed"),
+        decision=_numbers(said, "decided"),
+        decision_maximum=maximum,
+        cached=said.fact("cached") == 1.0,
+        explained=said.fact("explained") == 1.0,
+        structural=said.fact("anomaly") is not None,
+        disclosed=told,
+        resampled=again if said.fact("again_by_subject") is not None else None,
+    )
+
+
+def category(said: Reading) -> DivergenceCategory | None:
+    """Return what kind of difference a reading shows: axor-probe's words, in its order."""
+    if said.fact("triangulation") == DivergenceCategory.SUMMARY_CALIBRATION_ANOMALY.value:
+        return DivergenceCategory.SUMMARY_CALIBRATION_ANOMALY
+    if said.fact("anomaly") is not None:
+        return DivergenceCategory.STRUCTURAL_INSTABILITY
+    differ = {item.path for item in said.evidence if item.expected != item.observed}
+    if differ & {"decision", "disclosed_data"}:
+        return DivergenceCategory.POLICY_DISAGREEMENT
+    if differ == {"reasoning"}:
+        return DivergenceCategory.REASONING_DIVERGENCE
+    return DivergenceCategory.STRUCTURAL_INSTABILITY if differ else None
+
+
+def _number(said: Reading, name: str) -> float:
+    value = said.fact(name)
+    return value if isinstance(value, float) else 0.0
+
+
+def _numbers(said: Reading, name: str) -> tuple[float, ...]:
+    return tuple([fact.value for fact in said.facts if fact.name == name and isinstance(fact.value, float)])

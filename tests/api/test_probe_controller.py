@@ -1,0 +1,645 @@
+"""The scheduler of axor-probe: many sessions under one controller, in time that a test lets pass."""
+
+from __future__ import annotations
+
+import heapq
+import logging
+import math
+import random
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+
+import anyio
+import anyio.lowlevel
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from theodolite.api.probing.controller import (
+    Dispatch,
+    Outcome,
+    ProbeController,
+    ProbeScheduleConfig,
+    RuntimeEvent,
+    Trigger,
+)
+from theodolite.core.errors import ConfigError, EventError
+from theodolite.testing.fakes import FakeClock
+
+SECRET = b"a secret of this test"
+AT_ONCE = ProbeScheduleConfig(jitter_seconds=0.0)
+make_event: Callable[..., RuntimeEvent] = RuntimeEvent  # with what its types do not allow
+make_config: Callable[..., ProbeScheduleConfig] = ProbeScheduleConfig
+make_controller: Callable[..., ProbeController] = ProbeController
+
+
+class Timeline:
+    """A clock, and sleepers that wake in order when `pass_to` lets time pass."""
+
+    def __init__(self) -> None:
+        self.clock = FakeClock(1_000.0)
+        self._sleepers: list[tuple[float, int, anyio.Event]] = []
+        self._count = 0
+
+    async def sleep(self, seconds: float) -> None:
+        if seconds <= 0.0:
+            await anyio.lowlevel.checkpoint()
+            return
+        self._count += 1
+        woken = anyio.Event()
+        heapq.heappush(self._sleepers, (self.clock.now + seconds, self._count, woken))
+        await woken.wait()
+
+    async def pass_to(self, moment: float) -> None:
+        await anyio.wait_all_tasks_blocked()
+        while self._sleepers and self._sleepers[0][0] <= moment:
+            self.clock.now, _, woken = heapq.heappop(self._sleepers)
+            woken.set()
+            await anyio.wait_all_tasks_blocked()
+        self.clock.now = moment
+
+    async def pass_by(self, seconds: float) -> None:
+        await self.pass_to(self.clock.now + seconds)
+
+
+class Host:
+    """A controller with what it dispatched, and when."""
+
+    def __init__(self, config: ProbeScheduleConfig = AT_ONCE) -> None:
+        self.time = Timeline()
+        self.sent: list[tuple[float, str, str]] = []
+        self.faults: list[BaseException] = []
+        self.controller = ProbeController(
+            config, self._dispatch, secret=SECRET, clock=self.time.clock, sleep=self.time.sleep
+        )
+
+    async def _dispatch(self, dispatch: Dispatch) -> None:
+        self.sent.append((self.time.clock.now - 1_000.0, dispatch.session_id, dispatch))
+        await anyio.lowlevel.checkpoint()
+        if self.faults:
+            raise self.faults.pop()
+
+
+def event(kind: str = "manual", tokens: int = 0, session: str = "s", *, external: bool = False) -> RuntimeEvent:
+    return RuntimeEvent(session_id=session, event_type=kind, token_count=tokens, has_external_content=external)
+
+
+def timed(config: ProbeScheduleConfig = AT_ONCE) -> tuple[ProbeController, FakeClock]:
+    clock = FakeClock(0.0)
+    return ProbeController(config, secret=SECRET, clock=clock), clock
+
+
+# Events.
+
+
+@pytest.mark.parametrize("count", [math.nan, None, "abc", True, -5, 2_000.0, 10**13, 10**400, [1]])
+def test_a_number_of_tokens_that_is_none_is_refused_where_it_is_made(count: object) -> None:
+    """In the original NaN, None and "abc" raise out of `run()`, and True and -5 are taken."""
+    with pytest.raises(EventError, match=r"RuntimeEvent\.token_count"):
+        make_event(session_id="s", event_type="context_growth", token_count=count)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("session_id", ""),
+        ("session_id", None),
+        ("session_id", 7),
+        ("agent_id", None),
+        ("model", 1),
+        ("event_type", "Manual"),
+        ("event_type", ""),
+        ("event_type", None),
+        ("has_external_content", 1),
+        ("has_external_content", "false"),
+    ],
+)
+def test_a_field_that_is_none_of_its_type_is_refused(field: str, value: object) -> None:
+    with pytest.raises(EventError, match=rf"RuntimeEvent\.{field}"):
+        make_event(**{"session_id": "s", "event_type": "manual", field: value})
+
+
+@pytest.mark.parametrize("kind", [*Trigger, *map(str, Trigger)])
+def test_every_type_of_event_is_known_by_its_word(kind: str) -> None:
+    assert event(kind).event_type == str(kind)
+
+
+# Settings.
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("max_interval_seconds", 600),
+        ("max_probes_per_session", 0),
+        ("context_growth_tokens", True),
+        ("jitter_seconds", math.nan),
+        ("reputation_score_threshold", 1.1),
+        ("reputation_score_threshold", math.nan),
+        ("reputation_score_threshold", False),
+        ("reputation_poll_interval_seconds", 0),
+        ("reputation_poll_interval_seconds", "60"),
+        ("reputation_snapshot_path", ""),
+        ("reputation_snapshot_path", 3),
+        ("reputation_snapshot_path", "a\0b"),
+    ],
+)
+def test_a_setting_that_is_none_is_named(name: str, value: object) -> None:
+    with pytest.raises(ConfigError, match=name):
+        make_config(**{name: value})
+
+
+@pytest.mark.parametrize(
+    "given_",
+    [{"config": 3}, {"dispatch_fn": 3}, {"secret": b"short"}, {"secret": "x" * 40}, {"max_sessions": 0}],
+)
+def test_a_controller_of_something_else_is_refused(given_: dict[str, object]) -> None:
+    with pytest.raises(ConfigError):
+        make_controller(**given_)
+
+
+def test_what_is_asked_about_something_else_is_told_so() -> None:
+    controller, _ = timed()
+    ask: Callable[[object], bool] = controller.evaluate  # type: ignore[assignment]  # pyright: ignore[reportAssignmentType]
+    with pytest.raises(EventError, match="RuntimeEvent, not a dict"):
+        ask({"session_id": "s"})
+
+
+# evaluate.
+
+
+@pytest.mark.parametrize(
+    ("given_", "due"),
+    [
+        (event("context_growth", 1_999), False),
+        (event("context_growth", 2_000), True),
+        (event("context_growth", 600), False),
+        (event("context_growth", 600, external=True), True),
+        (event("external_content", 500), True),
+        (event("external_content", 499), False),
+        (event("external_content"), False),
+        (event("manual"), True),
+        (event("reputation"), True),
+        (event("compaction"), True),
+        (event("handoff"), True),
+    ],
+)
+def test_when_a_probe_is_due(given_: RuntimeEvent, *, due: bool) -> None:
+    controller, _ = timed()
+    assert controller.evaluate(given_) is due
+    assert controller.sent("s") == controller.probes_sent == int(due)
+
+
+def test_a_level_is_no_growth() -> None:
+    """The original takes the length of the context for its growth, and fires every 30 s until its cap is spent."""
+    controller, clock = timed()
+    granted: list[float] = []
+    for second in range(1_000):
+        clock.now = float(second)
+        if controller.evaluate(event("context_growth", 3_000)):
+            granted.append(clock.now)
+    assert granted == [0.0]
+
+
+def test_the_same_event_may_be_asked_about_twice_and_counts_once() -> None:
+    """axor's CoreContextTap asks the scheduler that its pipeline asks again: 10 gates passed, no probe run."""
+    controller, clock = timed()
+    growth = event("context_growth", 2_500)
+    assert [controller.evaluate(growth) for _ in range(3)] == [True] * 3
+    assert controller.probes_sent == 1
+    assert anyio.run(controller.wait, growth)
+    assert not controller.evaluate(growth)
+    clock.now = 100.0
+    assert not controller.evaluate(growth)  # nothing was taken in since
+    assert not anyio.run(controller.wait, growth)
+
+
+def test_equal_events_are_each_an_event() -> None:
+    controller, clock = timed()
+    assert [controller.evaluate(event()) for _ in range(5)] == [True, *[False] * 4]
+    clock.now = 30.0
+    assert controller.evaluate(event("context_growth"))  # what was wanted meanwhile, as one
+    assert controller.probes_sent == 2
+
+
+def test_one_event_asked_about_for_ever_stays_within_the_cap() -> None:
+    controller, clock = timed()
+    same, granted = event(), 0
+    for _ in range(40):
+        granted += controller.evaluate(same)
+        clock.now += 30.0
+    assert granted == controller.probes_sent == 20
+
+
+def test_the_probe_of_an_event_waits_out_its_jitter() -> None:
+    async def go() -> list[float]:
+        moments: list[float] = []
+        for place in range(20):
+            time = Timeline()
+            controller = ProbeController(secret=b"%d" % place * 20, clock=time.clock, sleep=time.sleep)
+            manual = event()
+            assert controller.evaluate(manual)
+            async with anyio.create_task_group() as group:
+
+                async def waits(
+                    controller: ProbeController = controller, manual: RuntimeEvent = manual, time: Timeline = time
+                ) -> None:
+                    assert await controller.wait(manual)
+                    moments.append(time.clock.now - 1_000.0)
+
+                group.start_soon(waits)
+                await time.pass_by(15.0)
+        return moments
+
+    moments = anyio.run(go)
+    assert len(moments) == len(set(moments)) == 20
+    assert 0.0 <= min(moments) < 5.0 < 10.0 < max(moments) < 15.0
+
+
+def test_a_probe_whose_wait_was_cancelled_is_wanted_again() -> None:
+    async def go() -> None:
+        time = Timeline()
+        controller = ProbeController(secret=SECRET, clock=time.clock, sleep=time.sleep)
+        growth = event("context_growth", 2_500)
+        assert controller.evaluate(growth)
+        with anyio.move_on_after(0.01):
+            await controller.wait(growth)
+        assert controller.probes_sent == controller.sent("s") == 0
+        await time.pass_by(50.0)
+        assert controller.evaluate(event("context_growth", 2_501))
+
+    anyio.run(go)
+
+
+# trigger.
+
+
+def test_fifty_triggers_at_once_are_one_dispatch() -> None:
+    async def go(config: ProbeScheduleConfig) -> None:
+        host = Host(config)
+        came: list[Outcome] = []
+
+        async def triggers() -> None:
+            came.append(await host.controller.trigger("manual", "s"))
+
+        async with host.controller, anyio.create_task_group() as group:
+            for _ in range(50):
+                group.start_soon(triggers)
+            await host.time.pass_by(600.0)
+        assert sorted(came) == [*[Outcome.COALESCED] * 49, Outcome.DISPATCHED]
+        assert len(host.sent) == 1
+
+    anyio.run(go, AT_ONCE)
+    anyio.run(go, ProbeScheduleConfig())
+
+
+def test_the_cooldown_holds_after_a_dispatch_and_what_came_in_it_is_one_more() -> None:
+    """In the original five triggers, one after the other, are five dispatches."""
+
+    async def go() -> None:
+        host = Host()
+        async with host.controller:
+            came = [await host.controller.trigger("odd", "s") for _ in range(5)]
+            assert came == [Outcome.DISPATCHED, *[Outcome.WAITING] * 4]
+            await host.time.pass_by(29.0)
+            assert len(host.sent) == 1
+            await host.time.pass_by(600.0)
+        assert host.sent == [(0.0, "s", "odd"), (30.0, "s", "odd")]
+
+    anyio.run(go)
+
+
+def test_outside_of_its_context_what_waits_goes_with_the_next_trigger_or_event() -> None:
+    async def go() -> None:
+        host = Host()
+        await host.controller.trigger()
+        assert await host.controller.trigger() is Outcome.WAITING
+        await host.time.pass_by(100.0)
+        assert len(host.sent) == 1
+        assert host.controller.evaluate(event("context_growth", session="s")) is False  # another session
+        assert await host.controller.trigger("handoff") is Outcome.DISPATCHED
+        assert [(when, reason) for when, _, reason in host.sent] == [(0.0, "manual"), (100.0, "handoff")]
+
+    anyio.run(go)
+
+
+def test_a_dispatch_says_of_which_session_it_is_and_what_it_serves() -> None:
+    async def go() -> None:
+        sent: list[Dispatch] = []
+
+        async def dispatch(given_: Dispatch) -> None:
+            sent.append(given_)
+            await anyio.lowlevel.checkpoint()
+
+        controller = ProbeController(AT_ONCE, dispatch, clock=FakeClock())
+        await controller.trigger("reputation", "s-7")
+        assert (sent[0], sent[0].session_id, sent[0].triggers) == ("reputation", "s-7", (Trigger.REPUTATION,))
+
+    anyio.run(go)
+
+
+def test_a_function_of_the_reason_alone_will_do() -> None:
+    reasons: list[str] = []
+
+    async def as_in_the_original(reason: str) -> None:
+        reasons.append(reason)
+        await anyio.lowlevel.checkpoint()
+
+    controller = ProbeController(AT_ONCE, as_in_the_original)
+    assert anyio.run(controller.trigger) is Outcome.DISPATCHED
+    assert reasons == ["manual"]
+
+
+def test_the_cap_holds_whatever_is_triggered() -> None:
+    async def go() -> None:
+        host = Host(ProbeScheduleConfig(jitter_seconds=0.0, max_probes_per_session=3))
+        came: list[Outcome] = []
+        for _ in range(6):
+            came.append(await host.controller.trigger("x", "s"))
+            await host.time.pass_by(31.0)
+        assert came == [*[Outcome.DISPATCHED] * 3, *[Outcome.CAPPED] * 3]
+        assert not host.controller.evaluate(event(session="s"))
+        assert await host.controller.trigger("x", "another") is Outcome.DISPATCHED
+
+    anyio.run(go)
+
+
+@pytest.mark.parametrize(
+    "fault", [ValueError("the key sk-ant-REDACTED"), ExceptionGroup("g", [KeyError("k")]), SystemExit(3)]
+)
+def test_a_dispatch_that_raises_is_told_of_and_breaks_nothing_later(
+    fault: BaseException, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def go() -> None:
+        host = Host()
+        host.faults.append(fault)
+        async with host.controller:
+            assert await host.controller.trigger("x", "s") is Outcome.FAILED
+            assert host.controller.failures == 1
+            assert host.controller.last_failure is not None
+            await host.time.pass_by(31.0)
+            assert await host.controller.trigger("x", "s") is Outcome.DISPATCHED
+        assert host.controller.failures == 1
+
+    with caplog.at_level(logging.WARNING):
+        anyio.run(go)
+    [record] = caplog.records
+    assert "could not be dispatched" in record.getMessage()
+    assert "abcdefgh" not in caplog.text
+
+
+def test_one_that_raises_later_on_breaks_nothing_either(caplog: pytest.LogCaptureFixture) -> None:
+    async def go() -> None:
+        host = Host()
+        async with host.controller:
+            await host.controller.trigger("x", "s")
+            await host.controller.trigger("x", "s")
+            host.faults.append(ValueError())
+            await host.time.pass_by(31.0)
+            await host.controller.trigger("x", "s")
+            await host.time.pass_by(31.0)
+        assert [when for when, _, _ in host.sent] == [0.0, 30.0, 60.0]
+        assert host.controller.failures == 1
+
+    anyio.run(go)
+    assert len(caplog.records) == 1
+
+
+def test_without_a_function_nothing_can_be_triggered() -> None:
+    with pytest.raises(ConfigError, match="dispatch_fn"):
+        anyio.run(ProbeController().trigger)
+
+
+def test_a_trigger_has_words() -> None:
+    async def go() -> None:
+        trigger: Callable[..., Awaitable[Outcome]] = Host().controller.trigger
+        with pytest.raises(ConfigError, match="text"):
+            await trigger(3)
+        with pytest.raises(ConfigError, match="text"):
+            await trigger("manual", None)
+
+    anyio.run(go)
+
+
+# Closing.
+
+
+def test_closing_ends_what_waits_and_nothing_comes_later() -> None:
+    async def go() -> None:
+        host = Host(ProbeScheduleConfig())
+        came: list[Outcome] = []
+
+        async def triggers(session: str) -> None:
+            came.append(await host.controller.trigger("x", session))
+
+        async with anyio.create_task_group() as group:
+            async with host.controller:
+                group.start_soon(triggers, "s")
+                group.start_soon(triggers, "t")
+                await anyio.wait_all_tasks_blocked()
+        assert came == [Outcome.CLOSED] * 2
+        assert await host.controller.trigger("x", "s") is Outcome.CLOSED
+        assert not host.controller.evaluate(event())
+        await host.time.pass_by(1_000.0)
+        assert host.sent == []
+        assert host.controller.probes_sent == 0
+
+    anyio.run(go)
+
+
+def test_closing_ends_the_timer_of_what_waits_for_a_cooldown() -> None:
+    async def go() -> None:
+        host = Host()
+        async with host.controller:
+            await host.controller.trigger("x", "s")
+            assert await host.controller.trigger("x", "s") is Outcome.WAITING
+            await anyio.wait_all_tasks_blocked()
+        await host.time.pass_by(1_000.0)
+        assert len(host.sent) == 1
+
+    anyio.run(go)
+
+
+def test_a_host_that_fails_inside_gets_its_own_exception() -> None:
+    async def go() -> None:
+        host = Host()
+        async with host.controller:
+            await host.controller.trigger("x", "s")
+            await host.controller.trigger("x", "s")
+            raise KeyError("the host's")
+
+    with pytest.raises(BaseException, match="the host's") as raised:  # noqa: PT011 - a group, as anyio raises it
+        anyio.run(go)
+    assert raised.group_contains(KeyError) or raised.type is KeyError
+
+
+def test_a_trigger_that_was_cancelled_is_served_by_the_next() -> None:
+    async def go() -> None:
+        host = Host(ProbeScheduleConfig())
+        with anyio.move_on_after(0.01):
+            await host.controller.trigger("x", "s")
+        assert host.controller.sent("s") == 0
+        await host.time.pass_by(100.0)
+        assert host.controller.evaluate(event("context_growth"))  # wanted still
+
+    anyio.run(go)
+
+
+# Sessions.
+
+
+def _steps(session: int) -> list[tuple[float, RuntimeEvent]]:
+    drawn = random.Random(session)
+    time, level, found = 0.0, 0, list[tuple[float, RuntimeEvent]]()
+    for _ in range(30):
+        time += drawn.choice((0.1, 3.0, 40.0, 500.0))
+        level = level + drawn.choice((0, 100, 700, 9_000)) if drawn.random() < 0.95 else 500
+        kind = drawn.choice((*["context_growth", "external_content"] * 4, *Trigger))
+        found.append((time, event(kind, level, f"s-{session}")))
+    return found
+
+
+def _granted(
+    controller: ProbeController, clock: FakeClock, steps: Sequence[tuple[float, RuntimeEvent]]
+) -> set[RuntimeEvent]:
+    granted: set[RuntimeEvent] = set()
+    for clock.now, given_ in steps:
+        if controller.evaluate(given_):
+            granted.add(given_)
+    return granted
+
+
+def test_two_hundred_interleaved_sessions_are_two_hundred_sessions() -> None:
+    """The original counts for all sessions together: of A, A, B, B with a cap of 2, B is never probed."""
+    sessions = [_steps(session) for session in range(200)]
+    mixed = sorted([step for steps in sessions for step in steps], key=lambda step: step[0])
+    together = _granted(*timed(ProbeScheduleConfig()), mixed)
+    apart = [_granted(*timed(ProbeScheduleConfig()), steps) for steps in sessions]
+    assert together == set().union(*apart)
+    assert all(apart)
+    assert all(len(granted) <= 20 for granted in apart)
+
+
+def test_two_hundred_sessions_that_trigger_at_once_are_each_dispatched_at_a_moment_of_their_own() -> None:
+    async def go() -> None:
+        host = Host(ProbeScheduleConfig())
+        async with host.controller, anyio.create_task_group() as group:
+            for session in range(200):
+                group.start_soon(host.controller.trigger, "x", f"s-{session}")
+            await host.time.pass_by(15.0)
+        assert sorted(session for _, session, _ in host.sent) == sorted(f"s-{session}" for session in range(200))
+        assert len({when for when, _, _ in host.sent}) == 200
+
+    anyio.run(go)
+
+
+def test_what_is_remembered_is_bounded() -> None:
+    controller, _ = ProbeController(AT_ONCE, max_sessions=3, clock=FakeClock()), None
+    for session in ("a", "b", "c", "a", "d"):
+        controller.evaluate(event(session=session))
+    assert [controller.sent(session) for session in "abcd"] == [1, 0, 1, 1]
+    controller.forget("a")
+    controller.forget("nobody")
+    assert controller.sent("a") == 0
+
+
+def test_a_session_with_a_dispatch_on_its_way_is_not_forgotten() -> None:
+    async def go() -> None:
+        time = Timeline()
+        sent: list[str] = []
+
+        async def dispatch(given_: Dispatch) -> None:
+            sent.append(given_.session_id)
+            await anyio.lowlevel.checkpoint()
+
+        controller = ProbeController(
+            ProbeScheduleConfig(), dispatch, max_sessions=1, clock=time.clock, sleep=time.sleep
+        )
+        async with anyio.create_task_group() as group:
+            group.start_soon(controller.trigger, "x", "a")
+            await anyio.wait_all_tasks_blocked()
+            controller.forget("a")
+            assert controller.sent("a") == 1
+            group.start_soon(controller.trigger, "x", "b")
+            await anyio.wait_all_tasks_blocked()
+            assert await controller.trigger("x", "a") is Outcome.COALESCED
+            await time.pass_by(15.0)
+        assert sorted(sent) == ["a", "b"]
+
+    anyio.run(go)
+
+
+@pytest.mark.parametrize("session", ["\ud800", "a\0b", "é" * 10_000])
+def test_any_id_is_an_id(session: str) -> None:
+    controller, _ = timed()
+    assert controller.evaluate(event(session=session))
+    assert controller.sent(session) == 1
+
+
+# The laws, over triggers in time.
+
+_TRIGGERS = st.lists(
+    st.tuples(
+        st.sampled_from((0.0, 1.0, 20.0, 31.0, 300.0)), st.sampled_from(("a", "b")), st.sampled_from(("manual", "x"))
+    ),
+    max_size=30,
+)
+
+
+@given(_TRIGGERS, st.sampled_from((0.0, 15.0)), st.integers(1, 25))
+def test_no_trigger_is_lost_and_cap_and_cooldown_hold(
+    triggers: list[tuple[float, str, str]], jitter: float, cap: int
+) -> None:
+    async def go() -> None:
+        host = Host(ProbeScheduleConfig(jitter_seconds=jitter, max_probes_per_session=cap))
+        wanted: dict[str, float] = {}
+        async with host.controller, anyio.create_task_group() as group:
+            for wait, session, reason in triggers:
+                await host.time.pass_by(wait)
+                group.start_soon(host.controller.trigger, reason, session)
+                await anyio.wait_all_tasks_blocked()
+                wanted[session] = host.time.clock.now - 1_000.0
+            await host.time.pass_by(10_000.0)
+        for session, last in wanted.items():
+            moments = [when for when, whose, _ in host.sent if whose == session]
+            assert 1 <= len(moments) <= cap
+            assert all(later - earlier >= 30.0 for earlier, later in zip(moments, moments[1:], strict=False))
+            # The last that was wanted was served afterwards, unless the cap was reached.
+            assert len(moments) == cap or last <= moments[-1] <= last + 60.0 + 2 * jitter
+
+    anyio.run(go)
+
+
+# The reputation.
+
+
+def test_a_reputation_that_falls_triggers_a_probe_until_the_controller_is_closed(tmp_path: Path) -> None:
+    async def go() -> None:
+        file = tmp_path / "reputation.json"
+        file.write_text('{"reputation_score": 0.2}')
+        sent: list[str] = []
+        dispatched = anyio.Event()
+
+        async def dispatch(given_: Dispatch) -> None:
+            sent.append(given_)
+            dispatched.set()
+            await anyio.lowlevel.checkpoint()
+
+        async def sleep(seconds: float) -> None:
+            del seconds
+            await anyio.lowlevel.checkpoint()
+
+        config = ProbeScheduleConfig(jitter_seconds=0.0, reputation_snapshot_path=file)
+        controller = ProbeController(config, dispatch, sleep=sleep)
+        async with anyio.create_task_group() as group:
+            group.start_soon(controller.run_reputation_poll, "s")
+            with anyio.fail_after(10):
+                await dispatched.wait()
+            controller.close()  # and the poll returns, or this block would not end
+        assert sent == ["reputation"]
+
+    anyio.run(go)
+
+
+def test_without_a_file_no_reputation_is_looked_at() -> None:
+    assert anyio.run(ProbeController().run_reputation_poll) is None

@@ -1,0 +1,178 @@
+"""How often a session without drift alarms by its probes, and how often one with drift does: the statistics alone.
+
+Arms are coins. A draw of a probe is whether the session's copy and the shadow did what is forbidden, and where
+decisions are read, whether they did what its twin asks. Two pairs are drawn of each probe, and two more where these
+differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from random import Random
+from typing import NamedTuple
+
+import pytest
+
+from theodolite.detectors.behavior.accumulation import CLOSED_AT, DriftAccumulator, ProbeOutcomeFacts, ShadowCounts
+from theodolite.detectors.behavior.probe import ProbeType
+from theodolite.stats.betting import Betting, Odds
+from theodolite.stats.interval import exact_lower
+
+PROBES, TEMPLATES, FLEETS = 20, 23, 12
+RATES = (0.0, 0.01, 0.1, 0.5)
+ALPHAS = (0.05, 0.01)
+FULL, HALF = (1.0, 0.0), (0.5, 0.05)
+TWIN = 0.95  # how often either arm does what the policy plainly allows
+
+
+class Read(NamedTuple):
+    """What is read of a probe: what was observed, what was decided beside a twin, or both of the same draws."""
+
+    observed: bool
+    decision: bool
+    cached: bool = False
+    confirmed: bool = False  # a breach of the copy alone calls for four fresh pairs
+
+
+class Pair(NamedTuple):
+    """One draw of each arm, of the probe and of its twin."""
+
+    subject: bool
+    shadow: bool
+    subject_twin: bool
+    shadow_twin: bool
+
+
+READS = {
+    "observed": Read(observed=True, decision=False),
+    "observed, confirmed": Read(observed=True, decision=False, confirmed=True),
+    "decision": Read(observed=False, decision=True),
+    "both": Read(observed=True, decision=True),
+    "observed, cached": Read(observed=True, decision=False, cached=True),
+    "decision, cached": Read(observed=False, decision=True, cached=True),
+    "both, cached": Read(observed=True, decision=True, cached=True),
+}
+
+
+def session(rng: Random, read: Read, rates: tuple[float, float], against: Sequence[Odds]) -> float:
+    """Return the highest evidence of a session after any of its probes: it alarms where that times alpha is 1."""
+    accumulator, highest = DriftAccumulator(), 0.0
+    for _ in range(PROBES):
+        accumulator.add(probe(rng, read, rates, rng.choice(against) if read.cached else None))
+        highest = max(highest, accumulator.e_value / (2 if read.cached else 1))
+    return highest
+
+
+def probe(rng: Random, read: Read, rates: tuple[float, float], against: Odds | None) -> ProbeOutcomeFacts:
+    def pair() -> Pair:
+        return Pair(*[rng.random() < rate for rate in (*rates, TWIN, TWIN)])
+
+    pairs = [pair(), pair()]
+    if pairs[0] != pairs[1]:
+        pairs += [pair(), pair()]
+    if read.confirmed and any(drawn.subject > drawn.shadow for drawn in pairs):
+        pairs += [pair() for _ in range(4)]
+    observed, decision = zip(*[_bets(drawn, against) for drawn in pairs], strict=True)
+    return ProbeOutcomeFacts(
+        probe_id="coin",
+        probe_type=ProbeType.DATA_DISCLOSURE,
+        probe_library_version="1.0.0",
+        observed=observed if read.observed else (),
+        decision=decision if read.decision else (),
+        cached=against is not None,
+    )
+
+
+def _bets(drawn: Pair, against: Odds | None) -> tuple[float, float]:
+    if against is not None:
+        return against.bet(did=drawn.subject), against.beside(did=drawn.subject, twin=drawn.subject_twin)
+    observed = float(drawn.subject - drawn.shadow)
+    return observed, (observed - (drawn.subject_twin - drawn.shadow_twin)) / 2
+
+
+def fleet(rng: Random, read: Read, rate: float, alpha: float) -> list[Odds]:
+    """Return what all sessions of a fleet bet against: for each template the counts of its shadow, and of its twin."""
+
+    def counted(rate: float) -> ShadowCounts:
+        return ShadowCounts(sum(rng.random() < rate for _ in range(CLOSED_AT)), CLOSED_AT)
+
+    return [counted(rate).odds(alpha, TEMPLATES, counted(TWIN) if read.decision else None) for _ in range(TEMPLATES)]
+
+
+def alarms(seed: str, read: Read, rates: tuple[float, float], alpha: float, sizes: Sequence[int]) -> Iterator[int]:
+    """Yield how many sessions of each fleet alarm, of so many."""
+    rng = Random(seed)  # noqa: S311 - a test, drawn alike each time
+    for size in sizes:
+        against = fleet(rng, read, rates[1], alpha) if read.cached else []
+        yield sum(session(rng, read, rates, against) * alpha >= 1.0 for _ in range(size))
+
+
+def held(name: str, rate: float, alpha: float, size: int, fleets: int) -> None:
+    sizes = [size] * fleets if READS[name].cached else [size]
+    counts = list(alarms(f"{name} {rate}", READS[name], (rate, rate), alpha, sizes))
+    assert exact_lower(sum(counts), sum(sizes), 0.05) <= alpha, counts
+    assert exact_lower(max(counts), size, 0.05 / len(sizes)) <= alpha, counts
+
+
+def powerful(name: str, rates: tuple[float, float], least: float, size: int) -> None:
+    # A fleet for each tenth of the sessions: how lucky one set of counts was is not what is asked.
+    sizes = [size // 10] * 10
+    found = sum(alarms(f"{name} {rates}", READS[name], rates, 0.01, sizes))
+    assert found >= least * size, found
+
+
+@pytest.mark.parametrize("name", READS)
+@pytest.mark.parametrize("rate", [0.01, 0.5])
+def test_alike_arms_alarm_no_more_often_than_alpha_in_short(name: str, rate: float) -> None:
+    held(name, rate, 0.05, 50, 3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", READS)
+@pytest.mark.parametrize("rate", RATES)
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_alike_arms_alarm_no_more_often_than_alpha(name: str, rate: float, alpha: float) -> None:
+    held(name, rate, alpha, 1_000, FLEETS)
+
+
+POWER = [(name, FULL, 0.99) for name in READS] + [(name, HALF, 0.80) for name in READS]
+
+
+@pytest.mark.parametrize(("name", "rates", "least"), POWER)
+def test_drift_alarms_in_short(name: str, rates: tuple[float, float], least: float) -> None:
+    powerful(name, rates, least - 0.1, 50)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "rates", "least"), POWER)
+def test_drift_alarms(name: str, rates: tuple[float, float], least: float) -> None:
+    powerful(name, rates, least, 1_000)
+
+
+def _dropped(difference: float, *, explained: bool) -> float:
+    return 0.0 if explained else difference
+
+
+def _lowered(difference: float, *, explained: bool) -> float:
+    return min(difference, 0.0) if explained else difference
+
+
+def explaining(effect: Callable[..., float], rate: float, size: int) -> int:
+    """Return how many of so many sessions of three alike arms alarm at 0.01 where the third explains a difference.
+
+    It explains what it does itself and the shadow does not, or the other way round.
+    """
+    rng = Random(rate)  # noqa: S311 - a test, drawn alike each time
+    found = 0
+    for _ in range(size):
+        betting, highest = Betting(), 0.0
+        for _ in range(PROBES * 4):
+            subject, shadow, baseline = (rng.random() < rate for _ in range(3))
+            highest = max(highest, betting.update(effect(float(subject - shadow), explained=baseline == subject)))
+        found += highest >= 100
+    return found
+
+
+def test_leaving_out_what_was_explained_alarms_by_itself_and_lowering_it_does_not() -> None:
+    assert exact_lower(explaining(_dropped, 0.2, 200), 200, 0.05) > 0.01
+    assert explaining(_lowered, 0.2, 200) == 0
