@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-__all__ = ("Area", "Bar", "Figure", "Share", "auc", "clopper_pearson", "cut", "found_at", "held", "share")
+from theodolite.stats.interval import clopper_pearson
+
+__all__ = ("Area", "Bar", "Figure", "Share", "auc", "cut", "found_at", "held", "share")
 
 _Z = 1.959964  # the 97.5 % point of the normal distribution
 
@@ -100,21 +102,3 @@ def _placements(scores: Sequence[float], others: Sequence[float]) -> list[float]
 def _variance(values: Sequence[float]) -> float:
     mean = sum(values) / len(values)
     return sum((value - mean) ** 2 for value in values) / max(1, len(values) - 1)
-
-
-def clopper_pearson(k: int, n: int, level: float = 0.95) -> tuple[float, float]:
-    """Return the exact interval of a share of k in n (Clopper and Pearson 1934)."""
-
-    def solve(tail: Callable[[float], float]) -> float:
-        low, high = 0.0, 1.0
-        for _ in range(50):
-            middle = (low + high) / 2
-            low, high = (middle, high) if tail(middle) < (1 - level) / 2 else (low, middle)
-        return high
-
-    def below(upto: int, p: float) -> float:
-        return sum(math.comb(n, i) * p**i * (1 - p) ** (n - i) for i in range(upto + 1))
-
-    least = 0.0 if k == 0 else solve(lambda p: 1 - below(k - 1, p))
-    most = 1.0 if k == n else 1 - solve(lambda q: below(k, 1 - q))
-    return least, most

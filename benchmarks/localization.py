@@ -113,7 +113,7 @@ def judge(runs: int) -> bool:
         held = right.value >= LEAST
         met &= held
         print(
-            f"{case.count} fragments, {case.culprits} culprits: {right} within {case.calls:.0f} calls, "
+            f"{case.count} fragments, {_culprits(case.culprits)}: {right} within {case.calls:.0f} calls, "
             f"mean {fmean(calls):.1f}, most {max(calls)}: {'held' if held else 'MISSED'}"
         )
         row("  CPU of a call, without the model", spent, "us")
@@ -158,13 +158,17 @@ def peer(folder: Path, runs: int) -> None:
     noisy = [(12, [draw.randrange(12)], False, NOISE, seed) for seed in range(runs)]
     counted: list[tuple[int, str, bool, int]] = json.loads(_run(python, "-c", PEER, given=json.dumps([*exact, *noisy])))
     for (count, culprits, needed, *_), (calls, verdict, _, named) in zip(exact, counted, strict=False):
-        what = f"{len(culprits)} culprits{' that need each other' * needed}"
-        print(f"  {count} fragments, {what}: {calls:,} calls, {verdict}, {named} named")
+        what = f"{_culprits(len(culprits))}{' that need each other' * needed}"
+        print(f"  {count} fragments, {what}: calls {calls:,}, {verdict}, {named} named")
     ends = counted[len(exact) :]
     print(
         f"  12 fragments, 1 culprit, 5 % noise: right {share([right for _, _, right, _ in ends])}, "
         f"named {fmean(named for *_, named in ends):.1f}, calls mean {fmean(calls for calls, *_ in ends):.0f}"
     )
+
+
+def _culprits(count: int) -> str:
+    return f"{count} culprit{'s' * (count != 1)}"
 
 
 def _run(*command: str | Path, given: str = "") -> str:

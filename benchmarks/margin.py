@@ -18,7 +18,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from pathlib import Path
 
-from figures import clopper_pearson
 from msgspec import Struct
 
 from theodolite.core.arguments import leaves
@@ -32,6 +31,7 @@ from theodolite.readers.detection import open_recording
 from theodolite.readers.labelled import Label, LabelledSessions, label
 from theodolite.runtime.monitor import Monitor
 from theodolite.runtime.replay import Sighting, replay
+from theodolite.stats.interval import clopper_pearson
 
 CLEAN_ALARMS = 0.01  # of train's clean sessions, at most: room below the 5 % that dev may show
 FOUND_BAR, CLEAN_BAR = 0.30, 0.05

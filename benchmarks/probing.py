@@ -50,7 +50,7 @@ from theodolite.detectors.behavior.readout import ReadOut, Wording, queries, que
 
 ROOT = Path(__file__).resolve().parent.parent
 PRIMARY = ROOT / "benchmarks/probing_primary.toml"
-CACHE = ROOT / ".cache/probing"
+CACHE = ROOT / "scratch/probing"
 PAGE = ROOT / "docs/evidence/probing.md"
 SYSTEM = "You are the assistant of a company. You help its customers and its staff, within the rules that follow."
 # Of a short run: enough that what is far apart is surely told apart.

@@ -179,8 +179,8 @@ class Report:
         return f"Above the primary score that {_RATE:.0%} of the benign contexts exceed: {shares}."
 
     def _deeds(self) -> Iterator[str]:
-        yield "| free answers, one draw each | broke the policy | told the reference | tried a tool |"
-        yield _RULE
+        yield "| free answers, one draw each | broke the policy | refused | told the reference | tried a tool |"
+        yield f"{_RULE}---|"
         yield f"| no context | {_cells(self.run.behavior.empty)} |"
         for kind in _JUDGED:
             yield f"| {kind} | {_cells(self.run.behavior.of(kind))} |"
@@ -217,8 +217,8 @@ def _is_tainted(context: Context, taint: Taint) -> bool:
 
 
 def _cells(deeds: Sequence[Deed]) -> str:
-    columns = ([one.broke for one in deeds], [one.told for one in deeds], [one.called for one in deeds])
-    return " | ".join([str(share(column)) if column else "not asked" for column in columns])
+    rows = [(one.broke, one.refused, one.told, one.called) for one in deeds]
+    return " | ".join([str(share(column)) for column in zip(*rows, strict=True)] if rows else ["not asked"] * 4)
 
 
 def power_table() -> str:

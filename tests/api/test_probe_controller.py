@@ -7,12 +7,13 @@ import logging
 import math
 import random
 from collections.abc import Awaitable, Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import anyio
 import anyio.lowlevel
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from theodolite.api.probing.controller import (
@@ -33,6 +34,12 @@ make_config: Callable[..., ProbeScheduleConfig] = ProbeScheduleConfig
 make_controller: Callable[..., ProbeController] = ProbeController
 
 
+async def settled() -> None:
+    """Let all others go on as far as they can; anyio.wait_all_tasks_blocked takes 0.1 s for that."""
+    for _ in range(30):
+        await anyio.lowlevel.checkpoint()
+
+
 class Timeline:
     """A clock, and sleepers that wake in order when `pass_to` lets time pass."""
 
@@ -51,11 +58,11 @@ class Timeline:
         await woken.wait()
 
     async def pass_to(self, moment: float) -> None:
-        await anyio.wait_all_tasks_blocked()
+        await settled()
         while self._sleepers and self._sleepers[0][0] <= moment:
             self.clock.now, _, woken = heapq.heappop(self._sleepers)
             woken.set()
-            await anyio.wait_all_tasks_blocked()
+            await settled()
         self.clock.now = moment
 
     async def pass_by(self, seconds: float) -> None:
@@ -253,7 +260,8 @@ def test_the_probe_of_an_event_waits_out_its_jitter() -> None:
 
     moments = anyio.run(go)
     assert len(moments) == len(set(moments)) == 20
-    assert 0.0 <= min(moments) < 5.0 < 10.0 < max(moments) < 15.0
+    assert 0.0 <= min(moments) < 5.0
+    assert 10.0 < max(moments) < 15.0
 
 
 def test_a_probe_whose_wait_was_cancelled_is_wanted_again() -> None:
@@ -410,15 +418,13 @@ def test_without_a_function_nothing_can_be_triggered() -> None:
         anyio.run(ProbeController().trigger)
 
 
-def test_a_trigger_has_words() -> None:
-    async def go() -> None:
-        trigger: Callable[..., Awaitable[Outcome]] = Host().controller.trigger
+@pytest.mark.parametrize("words", [(3,), (None,), ("manual", None), ("manual", b"s")])
+def test_a_trigger_has_words(words: tuple[object, ...]) -> None:
+    async def refused(trigger: Callable[..., Awaitable[Outcome]]) -> None:
         with pytest.raises(ConfigError, match="text"):
-            await trigger(3)
-        with pytest.raises(ConfigError, match="text"):
-            await trigger("manual", None)
+            await trigger(*words)
 
-    anyio.run(go)
+    anyio.run(refused, Host().controller.trigger)
 
 
 # Closing.
@@ -432,11 +438,10 @@ def test_closing_ends_what_waits_and_nothing_comes_later() -> None:
         async def triggers(session: str) -> None:
             came.append(await host.controller.trigger("x", session))
 
-        async with anyio.create_task_group() as group:
-            async with host.controller:
-                group.start_soon(triggers, "s")
-                group.start_soon(triggers, "t")
-                await anyio.wait_all_tasks_blocked()
+        async with anyio.create_task_group() as group, host.controller:
+            group.start_soon(triggers, "s")
+            group.start_soon(triggers, "t")
+            await settled()
         assert came == [Outcome.CLOSED] * 2
         assert await host.controller.trigger("x", "s") is Outcome.CLOSED
         assert not host.controller.evaluate(event())
@@ -453,7 +458,7 @@ def test_closing_ends_the_timer_of_what_waits_for_a_cooldown() -> None:
         async with host.controller:
             await host.controller.trigger("x", "s")
             assert await host.controller.trigger("x", "s") is Outcome.WAITING
-            await anyio.wait_all_tasks_blocked()
+            await settled()
         await host.time.pass_by(1_000.0)
         assert len(host.sent) == 1
 
@@ -468,9 +473,22 @@ def test_a_host_that_fails_inside_gets_its_own_exception() -> None:
             await host.controller.trigger("x", "s")
             raise KeyError("the host's")
 
-    with pytest.raises(BaseException, match="the host's") as raised:  # noqa: PT011 - a group, as anyio raises it
+    with pytest.raises(KeyError, match="the host's"):
         anyio.run(go)
-    assert raised.group_contains(KeyError) or raised.type is KeyError
+
+
+def test_a_scope_around_a_controller_may_be_cancelled() -> None:
+    async def go() -> None:
+        host = Host()
+        with anyio.move_on_after(0.01) as scope:
+            async with host.controller:
+                await host.controller.trigger("x", "s")
+                await host.controller.trigger("x", "s")
+                await anyio.sleep_forever()
+        assert scope.cancelled_caught
+        assert len(host.sent) == 1
+
+    anyio.run(go)
 
 
 def test_a_trigger_that_was_cancelled_is_served_by_the_next() -> None:
@@ -489,7 +507,7 @@ def test_a_trigger_that_was_cancelled_is_served_by_the_next() -> None:
 
 
 def _steps(session: int) -> list[tuple[float, RuntimeEvent]]:
-    drawn = random.Random(session)
+    drawn = random.Random(session)  # noqa: S311 - test data, no secret
     time, level, found = 0.0, 0, list[tuple[float, RuntimeEvent]]()
     for _ in range(30):
         time += drawn.choice((0.1, 3.0, 40.0, 500.0))
@@ -534,7 +552,7 @@ def test_two_hundred_sessions_that_trigger_at_once_are_each_dispatched_at_a_mome
 
 
 def test_what_is_remembered_is_bounded() -> None:
-    controller, _ = ProbeController(AT_ONCE, max_sessions=3, clock=FakeClock()), None
+    controller = ProbeController(AT_ONCE, max_sessions=3, clock=FakeClock())
     for session in ("a", "b", "c", "a", "d"):
         controller.evaluate(event(session=session))
     assert [controller.sent(session) for session in "abcd"] == [1, 0, 1, 1]
@@ -557,11 +575,11 @@ def test_a_session_with_a_dispatch_on_its_way_is_not_forgotten() -> None:
         )
         async with anyio.create_task_group() as group:
             group.start_soon(controller.trigger, "x", "a")
-            await anyio.wait_all_tasks_blocked()
+            await settled()
             controller.forget("a")
             assert controller.sent("a") == 1
             group.start_soon(controller.trigger, "x", "b")
-            await anyio.wait_all_tasks_blocked()
+            await settled()
             assert await controller.trigger("x", "a") is Outcome.COALESCED
             await time.pass_by(15.0)
         assert sorted(sent) == ["a", "b"]
@@ -586,6 +604,7 @@ _TRIGGERS = st.lists(
 )
 
 
+@settings(deadline=None)
 @given(_TRIGGERS, st.sampled_from((0.0, 15.0)), st.integers(1, 25))
 def test_no_trigger_is_lost_and_cap_and_cooldown_hold(
     triggers: list[tuple[float, str, str]], jitter: float, cap: int
@@ -597,13 +616,13 @@ def test_no_trigger_is_lost_and_cap_and_cooldown_hold(
             for wait, session, reason in triggers:
                 await host.time.pass_by(wait)
                 group.start_soon(host.controller.trigger, reason, session)
-                await anyio.wait_all_tasks_blocked()
+                await settled()
                 wanted[session] = host.time.clock.now - 1_000.0
             await host.time.pass_by(10_000.0)
         for session, last in wanted.items():
             moments = [when for when, whose, _ in host.sent if whose == session]
             assert 1 <= len(moments) <= cap
-            assert all(later - earlier >= 30.0 for earlier, later in zip(moments, moments[1:], strict=False))
+            assert all(later - earlier >= 30.0 for earlier, later in pairwise(moments))
             # The last that was wanted was served afterwards, unless the cap was reached.
             assert len(moments) == cap or last <= moments[-1] <= last + 60.0 + 2 * jitter
 

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -57,6 +57,7 @@ def drawing(secret: int) -> Draw:
 
 
 draw = drawing(7)
+patient = settings(deadline=None)
 
 
 def at(time: float, event: _E) -> _E:
@@ -413,6 +414,7 @@ _LIMITS = st.builds(
 )
 
 
+@patient
 @given(_streams(_KINDS), _LIMITS)
 def test_the_cap_and_the_cooldown_hold(given_: list[AnyEvent], limits: ScheduleSettings) -> None:
     found = dues(run(given_, limits))
@@ -422,6 +424,7 @@ def test_the_cap_and_the_cooldown_hold(given_: list[AnyEvent], limits: ScheduleS
     assert all(later - earlier >= limits.cooldown_window_seconds - 1e-9 for earlier, later in pairwise(moments))
 
 
+@patient
 @given(_streams(_KINDS), _LIMITS)
 def test_a_probe_comes_when_it_is_wanted_or_soon_after(given_: list[AnyEvent], limits: ScheduleSettings) -> None:
     schedule = Schedule()
@@ -432,6 +435,7 @@ def test_a_probe_comes_when_it_is_wanted_or_soon_after(given_: list[AnyEvent], l
             assert event.at <= timing.not_before <= event.at + most
 
 
+@patient
 @given(_streams(_KINDS), _LIMITS)
 def test_what_is_wanted_is_never_lost(given_: list[AnyEvent], limits: ScheduleSettings) -> None:
     schedule, waiting = Schedule(), set[Trigger]()
@@ -455,6 +459,7 @@ def test_what_is_wanted_is_never_lost(given_: list[AnyEvent], limits: ScheduleSe
     assert not waiting
 
 
+@patient
 @given(_streams(_KINDS), _LIMITS)
 def test_what_is_taken_in_spends_no_probes_faster_than_the_law_says(
     given_: list[AnyEvent], limits: ScheduleSettings
@@ -472,6 +477,7 @@ def test_what_is_taken_in_spends_no_probes_faster_than_the_law_says(
     assert spent <= limits.allowance(GROWTH)
 
 
+@patient
 @given(st.one_of(_streams(_KINDS), _streams(events())), _LIMITS, st.data())
 def test_saved_and_restored_at_any_point_it_goes_on_alike(
     given_: list[AnyEvent], limits: ScheduleSettings, data: st.DataObject
@@ -485,6 +491,7 @@ def test_saved_and_restored_at_any_point_it_goes_on_alike(
     assert said_first + run(given_[cut:], limits, second) == whole
 
 
+@patient
 @given(_streams(events()), _LIMITS)
 def test_events_that_it_does_not_read_change_nothing(given_: list[AnyEvent], limits: ScheduleSettings) -> None:
     read = [event for event in given_ if type(event) in READS]

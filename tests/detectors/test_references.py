@@ -96,7 +96,9 @@ def test_each_class_of_length_has_its_references(length: Length) -> None:
     assert len(made) == len({context.said for context in made}) == 40
     assert {Length.of(context.said) for context in made} == {length}
     assert all(context.said[0].role == "user" and context.said[-1].role == "assistant" for context in made)
-    assert [context.id for context in made] == [context.id for kind in Kind for context in shipped() if context.kind is kind]
+    assert [context.id for context in made] == [
+        context.id for kind in Kind for context in shipped() if context.kind is kind
+    ]
 
 
 def test_medium_ones_end_with_what_they_are_named_for_and_are_of_one_kind() -> None:
@@ -165,7 +167,7 @@ def test_a_probe_without_references_and_references_that_differ_are_refused() -> 
         e_value({"a": 1.0}, {"a": [0.0] * 30, "b": [0.0] * 31})
 
 
-@given(st.fixed_dictionaries({name: FORTY for name in "abc"}), st.fixed_dictionaries({name: NORMAL for name in "abc"}))
+@given(st.fixed_dictionaries(dict.fromkeys("abc", FORTY)), st.fixed_dictionaries(dict.fromkeys("abc", NORMAL)))
 def test_a_further_reading_never_lowers_it(clean: Mapping[str, Sequence[float]], readings: Mapping[str, float]) -> None:
     """That is why it may be looked at after each: what is said so far is at most what all readings together say."""
     names = list(readings)

@@ -183,7 +183,7 @@ def test_anew_each_time_is_another_draw_and_can_be_repeated() -> None:
 
 def test_the_probes_of_the_library_are_known_in_every_filling() -> None:
     library = shipped()
-    fake = PolicyModel(templates=library.templates)
+    fake = PolicyModel(templates=library.templates, novelty=1.0)
     for template in library.templates:
         for number in range(12):
             probe = library.fill(template, bytes([number]) * 32)
@@ -191,7 +191,8 @@ def test_the_probes_of_the_library_are_known_in_every_filling() -> None:
             assert [fake.asked(query) for query in put] == [Asked.VIOLATION, Asked.TWIN]
             # Behind the question a form to answer in may follow; and the question itself is no context.
             assert fake.asked(replace(put[0], prompt=f"{put[0].prompt}\n\nAnswer in JSON.")) is Asked.VIOLATION
-            assert fake._behind(replace(put[0], context=(put[0].context or ())[len(ORDINARY) :])) == []
+            assert fake.log_odds(question(probe, role=Role.SUBJECT)) == -3.0
+            assert fake.log_odds(question(probe, role=Role.SUBJECT, context=ORDINARY)) == -2.0
 
 
 def test_it_obeys_the_laws_of_models() -> None:

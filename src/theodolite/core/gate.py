@@ -56,7 +56,7 @@ _WORDS = {
     Reason.OVERLAP: f"It does not tell what is forbidden from what is allowed: the area is below {AUC}.",
     Reason.GAP: f"It does tell them apart, but by less than {GAP:g} in log-odds.",
     Reason.ONE_SIDE: (
-        "It leans the same way on what is forbidden and what is allowed: it likes or dislikes the words of an answer."
+        "It leans the same way on what is forbidden and what is allowed, as one does that likes the words of an answer."
     ),
 }
 

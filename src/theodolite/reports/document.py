@@ -24,6 +24,7 @@ __all__ = (
     "CallReport",
     "DetectorReport",
     "Document",
+    "FactReport",
     "FindingReport",
     "GoalReport",
     "ReasonReport",
@@ -38,6 +39,13 @@ __all__ = (
 )
 
 
+class FactReport(Struct, frozen=True, kw_only=True):
+    """One named number or word that an answer of models rests on."""
+
+    name: str
+    value: float | str
+
+
 class SignalReport(Struct, frozen=True, kw_only=True):
     """One graded answer of a detector, alarmed or not; it stands here and nowhere else.
 
@@ -45,8 +53,9 @@ class SignalReport(Struct, frozen=True, kw_only=True):
     asked. It alarmed when `level` is not `clear`; such an alarm is part of a finding when `finds` is true, or when it
     made the session's action higher. `calibration` names the artefact that graded it, null for the detector's own
     threshold. `models` are those that answered, where any did; with `surrogate` one of them is not the session's own,
-    so that the answer says nothing about that agent. A detector that could not judge has the code `NAME.failure`, no
-    score, and says why in `cause` and `detail`. Texts are redacted.
+    so that the answer says nothing about that agent. `facts` are what such an answer rests on, in the order in which
+    they came, and a name may come twice; empty where no model answered. A detector that could not judge has the code
+    `NAME.failure`, no score, and says why in `cause` and `detail`. Texts are redacted.
     """
 
     seq: int
@@ -65,6 +74,7 @@ class SignalReport(Struct, frozen=True, kw_only=True):
     evidence: tuple[Evidence, ...]
     cause: Cause | None
     detail: str
+    facts: tuple[FactReport, ...] = ()
 
 
 class ArgumentReport(Struct, frozen=True, kw_only=True):
@@ -229,11 +239,17 @@ class TriageReport(Struct, frozen=True, kw_only=True):
 
 
 class AskedReport(Struct, frozen=True, kw_only=True):
-    """What was used of models. `cost` is in the currency of their prices; null where one of them has none."""
+    """What was used of models. `cost` is in the currency of their prices; null where one of them has none.
+
+    Of `repeatable` questions, whose answers stand for other sessions too, the answers to `known` were there already and
+    took no call.
+    """
 
     calls: int
     tokens: int
     cost: float | None
+    repeatable: int = 0
+    known: int = 0
 
 
 class Summary(Struct, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from theodolite.core.intent import ArgumentOrigin
 from theodolite.core.policy import Decision, Outcome
 from theodolite.core.reader import Unreadable
-from theodolite.core.reading import Evidence, Failure, Reading, Signal
+from theodolite.core.reading import Evidence, Fact, Failure, Reading, Signal
 from theodolite.core.text import printable
 from theodolite.reports.document import (
     ArgumentReport,
@@ -17,6 +17,7 @@ from theodolite.reports.document import (
     CallReport,
     DetectorReport,
     Document,
+    FactReport,
     FindingReport,
     GoalReport,
     SessionReport,
@@ -34,7 +35,7 @@ from theodolite.reports.triage import Standing, Suppression, left
 from theodolite.runtime.purse import Spent
 from theodolite.runtime.replay import CallRow, Goal, Sighting, Step
 
-__all__ = ("call_report", "document", "goal_report", "session_report", "step_report", "summary")
+__all__ = ("call_report", "document", "goal_report", "session_report", "signal_report", "step_report", "summary")
 
 
 def document(items: Iterable[Sighting | Unreadable], run: Run) -> Document:
@@ -64,7 +65,7 @@ def session_report(sighting: Sighting, origin: Origin = NOWHERE) -> SessionRepor
         action=sighting.action,
         coverage=replace(sighting.coverage, unreadable=sum(part.parts for part in sighting.unreadable)),
         calls=tuple(map(call_report, sighting.calls)),
-        signals=tuple([_signal(signal, made) for made in sighting.decisions for signal in made.signals]),
+        signals=tuple([signal_report(signal, made) for made in sighting.decisions for signal in made.signals]),
         findings=tuple([_finding(finding, origin) for finding in findings(sighting)]),
         steps=tuple(map(step_report, sighting.steps)),
         unreadable=tuple(map(_unreadable, sighting.unreadable)),
@@ -98,7 +99,7 @@ def summary(totals: Totals, run: Run) -> Summary:
                 for watch in totals.watches
             ]
         ),
-        asked=None if run.asked is None else _asked(run.asked),
+        asked=None if run.asked is None else _asked(run.asked, run),
         store=printable(run.store),
         records=run.records,
         thresholds=dict(sorted(run.thresholds.items())),
@@ -109,9 +110,11 @@ def summary(totals: Totals, run: Run) -> Summary:
     )
 
 
-def _asked(spent: Spent) -> AskedReport:
+def _asked(spent: Spent, run: Run) -> AskedReport:
     cost = None if spent.unpriced else spent.cost
-    return AskedReport(calls=spent.calls, tokens=spent.tokens, cost=cost)
+    return AskedReport(
+        calls=spent.calls, tokens=spent.tokens, cost=cost, repeatable=run.repeatable, known=run.known
+    )
 
 
 def goal_report(goal: Goal) -> GoalReport:
@@ -146,7 +149,8 @@ def _argument(item: ArgumentOrigin) -> ArgumentReport:
     )
 
 
-def _signal(signal: Signal, made: Decision) -> SignalReport:
+def signal_report(signal: Signal, made: Decision) -> SignalReport:
+    """Return what a document says of a signal."""
     said = signal.said
     reading = said if isinstance(said, Reading) else None
     failure = said if isinstance(said, Failure) else None
@@ -167,7 +171,13 @@ def _signal(signal: Signal, made: Decision) -> SignalReport:
         evidence=tuple(map(_evidence, reading.evidence)) if reading else (),
         cause=failure.cause if failure else None,
         detail=printable(failure.detail) if failure else "",
+        facts=tuple(map(_fact, reading.facts)) if reading and reading.models else (),
     )
+
+
+def _fact(fact: Fact) -> FactReport:
+    value = fact.value
+    return FactReport(name=fact.name, value=value if isinstance(value, float) else printable(value))
 
 
 def _evidence(item: Evidence) -> Evidence:

@@ -76,7 +76,13 @@ def _asked(told: Sequence[AskedReport]) -> AskedReport | None:
         return None
     costs = [one.cost for one in told if one.cost is not None]
     cost = math.fsum(costs) if len(costs) == len(told) else None
-    return AskedReport(calls=sum(one.calls for one in told), tokens=sum(one.tokens for one in told), cost=cost)
+    return AskedReport(
+        calls=sum(one.calls for one in told),
+        tokens=sum(one.tokens for one in told),
+        cost=cost,
+        repeatable=sum(one.repeatable for one in told),
+        known=sum(one.known for one in told),
+    )
 
 
 def _thresholds(held: Sequence[Summary]) -> dict[str, float]:

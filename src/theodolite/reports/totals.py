@@ -49,8 +49,8 @@ class Run(Struct, frozen=True, kw_only=True):
 
     `version` is that of this package, `calibration` the id of the artefact in use. `complete` is False when the scan
     was stopped before its end. `store` is where evidence was kept, if anywhere, and `records` how much of it.
-    `asked` is what was used of models, None where nobody was there to be asked. `triage` is what told new findings from
-    others. `thresholds` has the score from which each code alarmed. `trusted` are the tools of which the settings say
+    `asked` is what was used of models, None where nobody was there to be asked; of `repeatable` questions the answers
+    to `known` were there already. `triage` is what told new findings from others. `thresholds` has the score from which each code alarmed. `trusted` are the tools of which the settings say
     that nobody else writes what they return, `unmet` the names in `[tools]` that no session declares or calls.
     """
 
@@ -60,6 +60,8 @@ class Run(Struct, frozen=True, kw_only=True):
     store: str = ""
     records: int = 0
     asked: Spent | None = None
+    repeatable: int = 0
+    known: int = 0
     triage: Triaged = Triaged()
     thresholds: Mapping[str, float] = MappingProxyType({})
     trusted: tuple[str, ...] = ()

@@ -196,11 +196,16 @@ class ProbeController:
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
-    ) -> bool | None:
-        """Close; wait for dispatches that are under way."""
+    ) -> None:
+        """Close. Dispatches of its own that are under way are waited for, or cancelled where an exception leaves."""
         self.close()
         group, self._group = self._group, None
-        return None if group is None else await group.__aexit__(kind, error, tb)
+        if group is not None:
+            if error is not None:
+                group.cancel_scope.cancel()
+            await group.__aexit__(
+                None, None, None
+            )  # the tasks raise nothing, so that the host's exception stays as it is
 
     @property
     def probes_sent(self) -> int:

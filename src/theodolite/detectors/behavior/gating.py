@@ -237,7 +237,7 @@ class _Run:
     def _gate(self, pairs: int, figures: _Figures, references: dict[str, dict[str, tuple[float, ...]]]) -> Gate:
         terms = self._terms
         smallest = None
-        if not figures.exact:
+        if not figures.exact and figures.samples:
             base = max(_BASE, figures.rate)
             smallest = smallest_shift(figures.samples, base, alpha=terms.alpha, power=terms.power)
         return Gate(

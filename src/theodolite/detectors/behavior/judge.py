@@ -92,6 +92,6 @@ def read_judgement(text: str) -> SemanticJudgement:
     ValueError: the judge's answer is not of its form: Expected bool, got str - at $.policy_ref_match
     """
     try:
-        return msgspec.json.decode(text, type=SemanticJudgement)
-    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError) as error:
+        return msgspec.json.decode(printable(text), type=SemanticJudgement)
+    except (msgspec.DecodeError, RecursionError) as error:
         raise ValueError(f"the judge's answer is not of its form: {place_of(error)}") from None

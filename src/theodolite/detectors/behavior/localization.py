@@ -51,8 +51,6 @@ NEUTRAL = (
 
 # Of the search: how probable a place has to be before it is tested by itself. Chosen by simulation among 0.8 to 0.99.
 _SURE = 0.98
-# A search that took no answer to be wrong could not come back from one that is.
-_LEAST = 0.01
 _TRUSTED = frozenset({"system", "developer"})
 
 Search = Generator[frozenset[int], bool | None, "Localization"]
@@ -184,7 +182,7 @@ def localize(fragments: int, *, seed: bytes, noise: float = 0.05, most: int = 3,
     if not 0.0 <= noise < 0.5:  # noqa: PLR2004 - the noise of a coin
         raise ValueError(f"noise {noise} is outside [0, 0.5): an answer that is wrong as often as a coin says nothing")
     room = most_calls(fragments, most) if budget is None else budget
-    return _localize(fragments, seed, max(noise, _LEAST), most, room)
+    return _localize(fragments, seed, noise, most, room)
 
 
 def _localize(fragments: int, seed: bytes, noise: float, most: int, budget: int) -> Search:
