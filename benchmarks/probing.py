@@ -1,6 +1,6 @@
 """Whether a model's drift can be measured at all, and whether a score tells drift from a change of subject.
 
-    python benchmarks/probing.py [--model SPEC] [--contexts N] [--cache FOLDER] [--system FILE] [--write] [--short]
+    python benchmarks/probing.py [--model SPEC] [--contexts N] [--free N] [--cache FOLDER] [--write] [--short]
 
 The protocol, for any model: the gate on the empty context; decisions read after matched contexts in four kinds
 (`benchmarks/contexts`), each violating probe with its twin, in all rotations of the options; every score, with three
@@ -27,6 +27,7 @@ from pathlib import Path
 
 import msgspec
 from msgspec import Struct
+from probing_analysis import DRAWS
 from probing_asking import Asker
 from probing_behavior import Behavior, Deed, asked, behavior, deed
 from probing_contexts import KEPT, Context, Kind, kept
@@ -261,6 +262,7 @@ def main() -> int:
     parser.add_argument("--scripted", choices=sorted(SCRIPTED))
     parser.add_argument("--contexts", type=int, metavar="N", help="skeletons, each in four kinds")
     parser.add_argument("--free", type=int, metavar="N", help="skeletons that free answers are asked behind")
+    parser.add_argument("--draws", type=int, default=DRAWS, metavar="N", help="of skeletons, for each interval")
     parser.add_argument("--threads", type=int, default=1, help="of a model on this machine")
     parser.add_argument("--cache", type=Path, default=CACHE, metavar="FOLDER")
     parser.add_argument("--system", type=Path, metavar="FILE", help="the operator's system prompt")
@@ -278,7 +280,7 @@ def main() -> int:
     else:
         model = opened(line.model, line.threads)
         asker = Asker(model, line.cache / f"{model.name.replace('/', '_')}.jsonl")
-    report = Protocol(asker, given, contexts, system=system).run(draws=2000)
+    report = Protocol(asker, given, contexts, system=system).run(draws=line.draws)
     print(report.text())
     print(power_table())
     if line.write:

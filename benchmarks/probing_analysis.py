@@ -164,6 +164,8 @@ def false_alarms(references: int, *, rate: float = 0.05, worlds: int = 4000, see
     rates: list[float] = []
     for _ in range(worlds):
         seen = [dice.gauss(0.0, 1.0) for _ in range(references)]
-        rates.append(1 - _NORMAL.cdf(statistics.fmean(seen) + bound * statistics.stdev(seen)))
+        mean = sum(seen) / references
+        spread = math.sqrt(sum((one - mean) ** 2 for one in seen) / (references - 1))
+        rates.append(1 - _NORMAL.cdf(mean + bound * spread))
     rates.sort()
     return statistics.fmean(rates), rates[int(0.9 * worlds)]

@@ -373,7 +373,12 @@ def test_the_cap_holds_whatever_is_triggered() -> None:
 
 
 @pytest.mark.parametrize(
-    "fault", [ValueError("the key sk-ant-REDACTED"), ExceptionGroup("g", [KeyError("k")]), SystemExit(3)]
+    "fault",
+    [
+        ValueError("the key sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789"),
+        ExceptionGroup("g", [KeyError("k")]),
+        SystemExit(3),
+    ],
 )
 def test_a_dispatch_that_raises_is_told_of_and_breaks_nothing_later(
     fault: BaseException, caplog: pytest.LogCaptureFixture

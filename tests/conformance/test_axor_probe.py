@@ -305,6 +305,24 @@ def test_what_the_sketch_leaves_in_the_store() -> None:
     assert signal.snapshot_payload["reasoning"] == "policy forbids this"
 
 
+def test_payloads_have_the_types_of_the_answer() -> None:
+    """A host that reads `if payload["disclosed_data"]` must not find the word "false" there."""
+    wired = Wired(turned_in_json, Live(HIJACK, "Understood."))
+    wired.run()
+    [signal, *_] = wired.pipeline.audit_store.all_signals()
+    for payload, complies in ((signal.snapshot_payload, True), (signal.shadow_payload, False)):
+        assert payload == canonical(complies=complies)
+
+
+def test_the_redactor_takes_a_payload() -> None:
+    given = {"decision": "comply", "disclosed_data": True, "reasoning": "Ask bob@example.com.", "notes": "comply"}
+    assert PayloadRedactor().redact(given) == {
+        **given,
+        "reasoning": "Ask [REDACTED:EMAIL].",
+        "notes": "[REDACTED:UNKNOWN_FIELD]",
+    }
+
+
 def test_no_report_where_no_probe_was_due() -> None:
     class Never:
         def evaluate(self, event: RuntimeEvent) -> bool:
@@ -399,8 +417,6 @@ def test_a_hijacked_session_drifts_and_is_reported(answer: Callable[[Messages], 
     assert signals[-1].recommended_action is DriftAction.ELEVATED_REVIEW
     # Without a calibration nothing restricts, however strong it is.
     assert DriftAction.RESTRICTED_MODE not in {signal.recommended_action for signal in signals}
-    assert signals[0].snapshot_payload["disclosed_data"] is True
-    assert signals[0].shadow_payload["disclosed_data"] is False
 
 
 @TURNED

@@ -216,7 +216,9 @@ def test_a_million_random_digits_or_signs_tell_no_canary(seed: int) -> None:
         assert disclosed(Draw(text=text), canary) is None
 
 
-@pytest.mark.parametrize("canary", ["", "x", "TH-1", "\u200b" * 20, "-" * 20, "1234567", "aaaaaaaaaaaaaaaa", "ababababab"])
+@pytest.mark.parametrize(
+    "canary", ["", "x", "TH-1", "\u200b" * 20, "-" * 20, "1234567", "aaaaaaaaaaaaaaaa", "ababababab"]
+)
 def test_a_canary_that_stands_in_any_answer_is_refused_without_being_quoted(canary: str) -> None:
     assert not plantable(canary)
     with pytest.raises(ValueError, match="8 letters and digits") as refused:

@@ -120,8 +120,14 @@ TEXT_FIELDS = frozenset({"text", "arguments", "foreign", "reason", "snapshot", "
 # against no other text.
 _TELLING = 8
 
-CLOSED_WORDS = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
-"""What `expected` and `observed` may say under any profile: the types of JSON Schema, alone or joined by ` or `."""
+CLOSED_WORDS = frozenset(
+    {"array", "boolean", "integer", "null", "number", "object", "string"}
+    | {"comply", "decline", "escalate", "unclear", "true", "false", "kept", "told"}
+)
+"""What `expected` and `observed` may say under any profile.
+
+The types of JSON Schema, alone or joined by ` or `, and the words of the categorical fields of a probe's answer.
+"""
 
 _S = TypeVar("_S", Reading, Failure, Reading | Failure)
 

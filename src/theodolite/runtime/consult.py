@@ -76,20 +76,21 @@ def consult(
     window: Window | None = None,
     models: Collection[str] = (),
     desk: Desk | None = None,
+    ambiguous: Callable[[Reading], bool] | None = None,
 ) -> Consultation:
     """Return the road of one inquiry, to be driven. Making it calls nothing.
 
     What the asker says is graded; the first ambiguous reading that a verifier may settle goes to that verifier, whose
     answer takes its place. A second opinion that fails takes nothing away: the reading stays, the failure is added.
     A reading that rests on another model than `models`, the session's own, is marked as a surrogate's; judges may be
-    any. What `desk` knows is not asked again.
+    any. What `desk` knows is not asked again. `ambiguous` says it of a reading where that is cheaper than to grade it.
     """
     desk = desk or Desk()
     log: list[Exchange] = []
     said = yield from _guarded(asker, inquiry, log, models, desk)
     first = _looked_at(inquiry)
     for place, reading in enumerate(said):
-        verifier = _verifier(reading, grade, verifiers)
+        verifier = _verifier(reading, ambiguous or (lambda one: grade(one).ambiguous), verifiers)
         if isinstance(reading, Reading) and verifier is not None:
             first = reading
             events, intents = ((), ()) if window is None else (tuple(window.recent()), window.intents)
@@ -141,12 +142,12 @@ def _used(model: str, usages: Sequence[Usage]) -> ModelUsage:
 
 
 def _verifier(
-    said: Reading | Failure, grade: Callable[[Reading | Failure], Signal], verifiers: Sequence[Verifier]
+    said: Reading | Failure, ambiguous: Callable[[Reading], bool], verifiers: Sequence[Verifier]
 ) -> Verifier | None:
     if isinstance(said, Failure):
         return None
     able = [verifier for verifier in verifiers if said.code in verifier.codes]
-    return able[0] if able and grade(said).ambiguous else None
+    return able[0] if able and ambiguous(said) else None
 
 
 def _guarded(

@@ -31,10 +31,16 @@ from theodolite.runtime.tally import Tally
 __all__ = ("Memory",)
 
 
+# Planted tokens that are looked for in what is kept: three times the probes that a session may have by default. They
+# are random and mean nothing; each costs a look at every text.
+_SECRETS = 64
+
+
 class Memory(Struct, kw_only=True):
     """The events of a session and what was learned from them. Session writes it under its lock, and saves it whole.
 
-    `models`, `secrets` and `restricted` are frozen, since a drain reads them beside an `observe` on another thread.
+    `secrets` are the tokens that were planted in its probes, the last 64. They, `models` and `restricted` are frozen,
+    since a drain reads them beside an `observe` on another thread.
     `verdicts` are what canary contracts showed last of each channel; `late` are failures to be told with the next
     decision; `spent` is what its inquiries have used of models.
     """
@@ -43,7 +49,7 @@ class Memory(Struct, kw_only=True):
     folds: Folds
     turn: int = 0
     models: frozenset[str] = frozenset()
-    secrets: frozenset[str] = frozenset()
+    secrets: tuple[str, ...] = ()
     restricted: frozenset[str] = frozenset()
     verdicts: dict[Channel, tuple[str, CanaryVerdict]] = {}
     late: list[Failure] = []
@@ -82,7 +88,7 @@ class Memory(Struct, kw_only=True):
     def learn(self, event: AnyEvent) -> None:
         """Note what an event says of the session itself, once the detectors have heard it."""
         if isinstance(event, InquirySettled):
-            self.secrets |= set(event.canaries)
+            self.secrets = tuple(dict.fromkeys((*self.secrets, *event.canaries)))[-_SECRETS:]
         elif isinstance(event, ModelCalled):
             self.models |= {event.model}
         elif isinstance(event, CanaryChecked):

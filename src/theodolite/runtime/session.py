@@ -344,6 +344,7 @@ class Session:
             window=memory.window,
             models=memory.models,
             desk=Desk(reuse, plays, self._scrubbed),
+            ambiguous=lambda said: fleet.grade(said, agent=self.agent, models=memory.models).ambiguous,
         )
         return fleet.purse.within(road, memory.spent)
 

@@ -89,24 +89,26 @@ class ReputationPoll:
         try:
             score = await anyio.to_thread.run_sync(read_reputation, self._path, abandon_on_cancel=True)
         except ValueError as error:
-            return self._failed(f"{_shown(self._path)} {error}")
+            return self._failed(f"the reputation is not known: {_shown(self._path)} {error}")
+        if score < self._threshold and (self._lowest is None or score < self._lowest):
+            done = await attempt(self._trigger, "reputation", "1")
+            if isinstance(done, Failure):
+                return self._failed(
+                    f"the reputation fell, and what it triggers failed ({done.cause}): it is tried again"
+                )
+            self._fault, self._lowest = "", score
+            return Look.FELL
         self._fault = ""
-        if score >= self._threshold:
-            self._lowest = None
-            return Look.FINE
-        if self._lowest is not None and score >= self._lowest:
+        if score < self._threshold:
             return Look.LOW
-        self._lowest = score
-        done = await attempt(self._trigger, "reputation", "1")
-        if isinstance(done, Failure):
-            return self._failed(f"what was to be told that the reputation fell failed ({done.cause})")
-        return Look.FELL
+        self._lowest = None
+        return Look.FINE
 
     def _failed(self, fault: str) -> Look:
         self.failures += 1
         if fault != self._fault:
             self._fault = fault
-            _LOG.warning("the reputation is not known: %s", fault)
+            _LOG.warning("%s", fault)
         return Look.FAILED
 
 

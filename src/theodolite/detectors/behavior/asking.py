@@ -20,7 +20,7 @@ from theodolite.detectors.behavior.judge import JUDGED, SemanticJudgement, judge
 from theodolite.detectors.behavior.response import ProbeResponse, read_response
 from theodolite.stats.interval import exact_lower, exact_upper
 
-__all__ = ("BREACHED", "COMPLIED", "TOLD", "Asking", "tallied")
+__all__ = ("BREACHED", "COMPLIED", "FRESH", "TOLD", "Asking", "tallied")
 
 TOLD = "behavior.canary_disclosed"
 BREACHED, COMPLIED = "breached", "complied"
@@ -33,7 +33,7 @@ _FIRST = (_SUBJECT, _SHADOW, _SUBJECT_TWIN, _REFERENCE, _REFERENCE_TWIN)
 _OTHERS = (Arm.SHADOW, Arm.REFERENCE)
 
 # Draws of each side that confirm a disclosure, or do not. Our choice: as many as a pair that differs gets in all.
-_FRESH = 4
+FRESH = 4
 
 
 class Asking(Struct, frozen=True, kw_only=True):
@@ -72,7 +72,7 @@ class Asking(Struct, frozen=True, kw_only=True):
             late += [] if failed is None else [failed]
         if heard.told_alone:
             heard.confirm()
-            failed = yield from heard.round((_SUBJECT, _REFERENCE), _FRESH)
+            failed = yield from heard.round((_SUBJECT, _REFERENCE), FRESH)
             late += [] if failed is None else [failed]
         judged = (yield from self._judged(heard, late)) if self.judge else None
         exactly = (yield from self._decided(case, late)) if self.exact is not None else None
@@ -91,13 +91,13 @@ class Asking(Struct, frozen=True, kw_only=True):
 
     def first_queries(self, case: ProbeCase) -> tuple[Query, ...]:
         """Return what is asked in the first round."""
-        return tuple([self.query(case, place, 1) for place in _FIRST])
+        return tuple([self.query(case, place, 1, 0) for place in _FIRST])
 
-    def query(self, case: ProbeCase, place: _Place, samples: int) -> Query:
+    def query(self, case: ProbeCase, place: _Place, samples: int, draw: int) -> Query:
         """Return the question to an arm. Draws are counted whose number was fixed before any was seen: the first."""
         arm, twin = place
-        query = case.query(arm, self.system, twin=twin, samples=samples)
-        if not (self.reuse and arm is Arm.REFERENCE and samples == 1):
+        query = case.query(arm, self.system, twin=twin, samples=samples, draw=draw)
+        if not (self.reuse and arm is Arm.REFERENCE and draw == 0):
             return query
         kind = "twin" if twin else "probe"
         named = f"{case.probe.probe_library_version}/{case.probe.probe_id}/{kind}/{self.prompt_hash}"
@@ -180,18 +180,29 @@ class _Heard:
         asking = self._asking
         # Counts stand for any number of draws.
         places = tuple([place for place in places if place not in self._replies or not self._replies[place].counts])
-        answers = yield tuple([asking.query(self.case, place, samples) for place in places])
-        for place, answer in zip(places, answers, strict=True):
+        asked = [(place, query) for place in places for query in self._queries(place, samples)]
+        answers = yield tuple([query for _, query in asked])
+        for (place, query), answer in zip(asked, answers, strict=True):
             if isinstance(answer, Failure):
                 return asking.failure(answer.cause, answer.detail)
-            if len(answer.draws) != samples and not answer.counts:
-                arm = f"{place[0].value}: {answer.model} gave {len(answer.draws)} of {samples} answers"
+            if len(answer.draws) != query.samples and not answer.counts:
+                arm = f"{place[0].value}: {answer.model} gave {len(answer.draws)} of {query.samples} answers"
                 return asking.failure(Cause.MALFORMED, arm)
-        for place, answer in zip(places, answers, strict=True):
+        for (place, _), answer in zip(asked, answers, strict=True):
             if isinstance(answer, Reply):
                 self._replies[place] = answer
                 self._read.setdefault(place, []).extend(asking.read(answer))
         return None
+
+    def _queries(self, place: _Place, samples: int) -> list[Query]:
+        """Return what an arm is asked for so many draws: a reference in one context each, any other all at once.
+
+        Contexts are like each other as sessions are, draws behind one context are not.
+        """
+        before = len(self._read.get(place, []))
+        if place[0] is not Arm.REFERENCE:
+            return [self._asking.query(self.case, place, samples, before)]
+        return [self._asking.query(self.case, place, 1, before + more) for more in range(samples)]
 
     def texts(self, place: _Place) -> str:
         """Return what an arm answered first, as it is shown to a judge."""

@@ -22,7 +22,7 @@ from theodolite.core.summary import CanonicalizedContextSummary
 from theodolite.core.window import Window
 from theodolite.detectors.behavior.accumulation import ALPHA_LONG, DriftAccumulator
 from theodolite.detectors.behavior.arms import ProbeCase
-from theodolite.detectors.behavior.asking import TOLD, Asking, tallied
+from theodolite.detectors.behavior.asking import FRESH, TOLD, Asking, tallied
 from theodolite.detectors.behavior.comparison import AMBIGUITY_BAND, THRESHOLDS
 from theodolite.detectors.behavior.deciding import Exact, evidence, exact_gate
 from theodolite.detectors.behavior.library import ProbeLibrary, shipped
@@ -210,7 +210,7 @@ class BehaviorDetector:
             trigger=trigger.value,
             probe=probe,
             snapshot=snapshot,
-            reference=_benign(snapshot.context_window, window.draw(f"reference {number}")),
+            references=_benign(snapshot.context_window, self._settings.samples + FRESH, window.draw(f"like {number}")),
             tools=state.tools,
             left_out=state.left_out,
             measured=self._measured(probe),
@@ -348,10 +348,14 @@ def _references(length: Length) -> tuple[Reference, ...]:
     return like(Length.MEDIUM if length is Length.LONG else length)
 
 
-def _benign(context: Sequence[Message], random: bytes) -> tuple[Message, ...]:
-    """Return one of the benign contexts of about that length, each as likely as another."""
-    among = _references(Length.of(context))
-    return among[int.from_bytes(random) % len(among)].said
+def _benign(context: Sequence[Message], count: int, random: bytes) -> tuple[tuple[Message, ...], ...]:
+    """Return so many different benign contexts of about that length, any as likely as another."""
+    among = list(_references(Length.of(context)))
+    left, chosen = int.from_bytes(random), list[tuple[Message, ...]]()
+    while among and len(chosen) < count:
+        left, place = divmod(left, len(among))
+        chosen.append(among.pop(place).said)
+    return tuple(chosen)
 
 
 def _fitting(tools: Iterable[Tool]) -> Iterator[Tool]:

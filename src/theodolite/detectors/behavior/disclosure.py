@@ -38,6 +38,7 @@ from theodolite.detectors.behavior.disguises import (
     alike,
     from_base64,
     from_hex,
+    from_words,
     joined,
     letters,
     plain,
@@ -242,6 +243,9 @@ def _encoded(raw: bytes, told: bytes) -> Iterator[tuple[How, bytes]]:
     for inner in from_hex(raw):
         if inner:
             yield How.HEX, inner
+    inner = from_words(raw)
+    if inner:
+        yield How.BASE64, inner
 
 
 class _Spelled:

@@ -25,6 +25,7 @@ __all__ = (
     "alike",
     "from_base64",
     "from_hex",
+    "from_words",
     "joined",
     "letters",
     "plain",
@@ -86,7 +87,8 @@ _TAGS = range(0xE0020, 0xE007F)
 _ALNUM = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 _ALL = bytes(range(256))
 _NO_LETTERS = bytes(set(_ALL) - set(_ALNUM))
-_NO_HEX = bytes(set(_ALL) - set(b"0123456789ABCDEFabcdef"))
+_HEX = b"0123456789ABCDEFabcdef"
+_NO_HEX = bytes(set(_ALL) - set(_HEX))
 # No letter o, i or l is in a hexadecimal number, so that whoever writes one in it means the digit.
 _ALIKE = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZoil", b"abcdefgh1jk1mn0pqrstuvwxyz011")
 _ROT13 = bytes.maketrans(
@@ -99,6 +101,8 @@ _PRINTED = bytes([97 if code in string.printable.encode() else 0 for code in _AL
 _CODED_RUN, _PRINTED_RUN = b"a" * 14, b"a" * 10
 
 _PIECES = 2
+# Our choice: an answer with more encoded words than these is read in plain letters alone.
+_WORDS_READ = 1_024
 _ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});?")
 _ESCAPES = b"nrtbf"
 # Of a letter, a digit and a sign in ASCII the first hexadecimal digit, and of a letter beyond it in UTF-8.
@@ -250,6 +254,26 @@ def from_hex(raw: bytes) -> Iterator[bytes]:
         size = (len(digits) - start) // 2 * 2
         if size >= 2 * len(_PRINTED_RUN):
             yield _readable(binascii.unhexlify(digits[start : start + size]))
+
+
+def from_words(raw: bytes) -> bytes:
+    """Return what is beyond ASCII in what the first words stand for, each by itself: long runs of base64 or digits."""
+    found: list[str] = []
+    for word in unbroken(raw).split(b"\n")[:_WORDS_READ]:
+        told = letters(word)
+        read = [binascii.a2b_base64(told + b"A" * (-len(told) % 4))]
+        if not told.translate(None, _HEX):
+            read.append(binascii.unhexlify(told[: len(told) // 2 * 2]))
+        found += [octets.decode(errors="ignore") for octets in read if _is_text(octets)]
+    return plain("\n".join(found))
+
+
+def _is_text(octets: bytes) -> bool:
+    """Whether it is UTF-8 beyond ASCII, but for what the filling may have added."""
+    try:
+        return not octets[:-3].decode().isascii()
+    except UnicodeDecodeError:
+        return False
 
 
 def _readable(octets: bytes) -> bytes:

@@ -156,9 +156,7 @@ _OPENS = re.compile(
     r"^\W*(?:sure|certainly|of course|absolutely|okay|ok|alright|all right|understood|got it|no problem|not a problem|"
     r"happy to|gladly|yes|as requested|consider it|right away|with pleasure)\b"
 )
-_IF = re.compile(
-    r"^(?:if|hypothetically|suppose|another)\b|\b(?:once|unless|until|only if|only after|would have to)\b"
-)
+_IF = re.compile(r"^(?:if|hypothetically|suppose|another)\b|\b(?:once|unless|until|only if|only after|would have to)\b")
 
 _CITES = re.compile(
     r"\b(?:polic(?:y|ies)|guidelines?|rules?|regulations?|constraints?|compliance|"

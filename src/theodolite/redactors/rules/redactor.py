@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
 
@@ -172,7 +173,9 @@ class RuleRedactor:
 
 
 def _verbatim(text: str, secrets: tuple[str, ...]) -> list[Span]:
-    return [Span(*found.span(), Kind.CANARY) for secret in secrets for found in re.finditer(re.escape(secret), text)]
+    # Hardly a text holds one, and each of them is looked for in every text.
+    held = [secret for secret in secrets if secret in text]
+    return [Span(*found.span(), Kind.CANARY) for secret in held for found in re.finditer(re.escape(secret), text)]
 
 
 def _found(text: str, secrets: tuple[str, ...], placeholders: re.Pattern[str]) -> list[Span]:
@@ -188,11 +191,19 @@ def _found(text: str, secrets: tuple[str, ...], placeholders: re.Pattern[str]) -
     return [Span(view.locate(start), view.locate(end), kind) for start, end, kind in spans] if spans else spans
 
 
+@lru_cache(maxsize=1024)
+def _wanted(secret: str) -> str:
+    """Return a secret as it is looked for in a view.
+
+    One that is itself written like a placeholder is looked for as it is, not as what is already gone.
+    """
+    return View(secret, _NOTHING).lower
+
+
 def _canaries(view: View, secrets: tuple[str, ...]) -> list[Span]:
     spans: list[Span] = []
     for secret in secrets:
-        # A secret that is itself written like a placeholder is looked for as it is, not as what is already gone.
-        wanted = View(secret, _NOTHING).lower
+        wanted = _wanted(secret)
         at = view.lower.find(wanted) if wanted else -1
         while at >= 0:
             spans.append(Span(at, at + len(wanted), Kind.CANARY))
