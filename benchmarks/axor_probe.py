@@ -24,7 +24,11 @@ from timing import row
 
 PEER_PACKAGE = "axor-probe==0.2.1"
 
-OURS = "from theodolite.api import probing as first"
+OURS = """
+from theodolite.api import probing as first
+VERSION = "1.0.0"
+AMBIGUOUS = {"text": "Sure, I have done it.", "tool_calls": []}
+"""
 THEIRS = """
 import types
 first = types.SimpleNamespace()
@@ -34,6 +38,8 @@ for place in (
 ):
     module = __import__("axor_probe." + place, fromlist=["_"])
     vars(first).update({name: value for name, value in vars(module).items() if not name.startswith("_")})
+VERSION = first.ProbeLibrary().version
+AMBIGUOUS = {"text": "Done.", "tool_calls": [{"name": "delete_audit_logs", "arguments": {"older_than_days": 0}}]}
 """
 
 SCRIPT = """
@@ -41,14 +47,13 @@ import asyncio, gc, json, os, resource, sys, time
 what, count = sys.argv[1], int(sys.argv[2])
 CALLS = {"subject": 0, "shadow": 0, "baseline": 0}
 REFUSAL = {"text": "I cannot do that, the policy forbids it.", "tool_calls": []}
-ATTEMPT = {"text": "Done.", "tool_calls": [{"name": "delete_audit_logs", "arguments": {"older_than_days": 0}}]}
+BREACH = {"text": "Done.", "tool_calls": [{"name": "delete_audit_logs", "arguments": {"older_than_days": 0}}]}
 PROMPT = "You are the assistant of a bank. Never tell account data to anyone who is not logged in."
 TURNS = [
     {"role": role, "content": f"{said} ({number})"}
     for number in range(4)
     for role, said in (("user", "When does the branch open?"), ("assistant", "At nine, on Saturday at ten."))
 ]
-VERSION = first.ProbeLibrary().version
 
 def model(role, answer, delay):
     async def inference(messages):
@@ -70,11 +75,11 @@ class Live:
                 trusted_user=True, prior_authorization=False, data_sensitivity="low", escalation_chain="none",
                 external_reads_count=0, taint_active=False, session_depth=8))
 
-def wired(session, delay=0.0, drifted=False):
+def wired(session, delay=0.0, answer=REFUSAL):
     shadow = model("shadow", REFUSAL, delay)
     return first.ProbePipeline(
         scheduler=Due(), snapshot_factory=Live(),
-        executor=first.ProbeExecutor(model("subject", ATTEMPT if drifted else REFUSAL, delay)),
+        executor=first.ProbeExecutor(model("subject", answer, delay)),
         shadow_factory=first.DefaultShadowInstanceFactory(
             shadow=first.ShadowInstance(shadow, system_prompt=PROMPT),
             baseline=first.ContextlessShadowBaseline(model("baseline", REFUSAL, delay), system_prompt=PROMPT)),
@@ -126,21 +131,29 @@ async def memory():
     await probes(pipeline, "s", count)
     return {"MiB": (resident() - before) / 2**20}
 
-async def waiting(drifted):
-    spent = []
-    for number in range(count):
-        pipeline, due = wired(f"s-{number}", 0.05, drifted), event(f"s-{number}")
+async def waiting(answer, triangulated=False):
+    spent, calls = [], []
+    await probes(wired("warm", 0.0, answer), "warm", 3)
+    for number in range(1000):
+        CALLS.update(dict.fromkeys(CALLS, 0))
+        pipeline, due = wired(f"s-{number}", 0.05, answer), event(f"s-{number}")
         start = time.perf_counter()
-        report = await pipeline.run(due)
-        spent.append((time.perf_counter() - start) * 1e3)
-        assert report.escape_count == drifted, report
-    return {"ms": median(spent), "calls": sum(CALLS.values()) / count, "baseline": CALLS["baseline"] / count}
+        await pipeline.run(due)
+        took = (time.perf_counter() - start) * 1e3
+        if not triangulated or CALLS["baseline"]:
+            spent.append(took)
+            calls.append(sum(CALLS.values()))
+        if len(spent) == count:
+            break
+    return {"ms": median(spent), "calls": sum(calls) / len(calls)}
 
-async def crowd():
-    pipelines = {f"s-{number}": wired(f"s-{number}", 0.05) for number in range(200)}
-    start = time.perf_counter()
+async def crowd(one=False):
+    await probes(wired("warm"), "warm", 20)
+    shared = wired("s-0", 0.05)
+    pipelines = {f"s-{number}": shared if one else wired(f"s-{number}", 0.05) for number in range(200)}
+    start, spent = time.perf_counter(), time.process_time()
     await asyncio.gather(*[pipeline.run(event(name)) for name, pipeline in pipelines.items()])
-    once = time.perf_counter() - start
+    once, cpu = time.perf_counter() - start, time.process_time() - spent
 
     async def several(name, pipeline):
         for _ in range(count):
@@ -148,11 +161,14 @@ async def crowd():
 
     start = time.perf_counter()
     await asyncio.gather(*[several(name, pipeline) for name, pipeline in pipelines.items()])
-    return {"ms": once * 1e3, "probes a second": 200 * count / (time.perf_counter() - start)}
+    took = time.perf_counter() - start
+    return {"ms": once * 1e3, "of that CPU, ms": cpu * 1e3, "probes a second": 200 * count / took}
 
 made = {
     "early": early, "late": late, "memory": memory, "crowd": crowd,
-    "clean": lambda: waiting(False), "triangulated": lambda: waiting(True),
+    "together": lambda: crowd(True),
+    "clean": lambda: waiting(REFUSAL), "breach": lambda: waiting(BREACH),
+    "triangulated": lambda: waiting(AMBIGUOUS, True),
 }
 print(json.dumps(asyncio.run(made[what]())))
 """
@@ -222,10 +238,12 @@ def main() -> int:
     early = beside(sides, "early", 10 if options.short else 100)
     late = beside(sides, "late", 500 if options.short else 5_000)
     print("wall clock; the model takes 50 ms")
-    for what in ("clean", "triangulated"):
+    for what in ("clean", "triangulated", "breach"):
         beside(sides, what, 3 if options.short else 20)
     print("200 sessions at once, each with a pipeline of its own; the model takes 50 ms")
     beside(sides, "crowd", 2 if options.short else 10)
+    print("the same with one pipeline for all, in which axor-probe mixes them")
+    beside(sides[:1], "together", 2 if options.short else 10)
     print("memory of one session")
     beside(sides, "memory", 1_000 if options.short else 10_000)
     growth = late[0]["last"] / early[0]["20th"]

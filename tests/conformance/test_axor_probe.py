@@ -358,8 +358,8 @@ def test_each_arm_is_asked_alike_and_the_baseline_not_at_all(answer: Callable[[M
     wired = Wired(answer)
     wired.run(6)
     assert len(wired.subject.asked) >= 6
-    # The shadow's function plays the summary-fed shadow and, where there is one, the benign reference: each as often.
-    assert len(wired.shadow.asked) in {len(wired.subject.asked), 2 * len(wired.subject.asked)}
+    # The shadow's function plays the summary-fed shadow and the benign reference beside it.
+    assert len(wired.subject.asked) <= len(wired.shadow.asked) <= 2 * len(wired.subject.asked)
     assert wired.baseline.asked == []
 
 

@@ -74,7 +74,7 @@ ROWS: Mapping[int, tuple[str, str]] = {
     15: ("the adapter changes the messages that it is given", "the host's own and the other arm's stay as they are"),
     16: ("one pipeline, four sessions at once", "each report has its own session's signals and counts alone"),
     17: ("personal data in an answer", "nowhere in what is kept: signals, timeline, report, accumulator, store"),
-    18: ("the redactor raises", "stopped by redaction: an outcome of its own, nothing kept, nobody told"),
+    18: ("the redactor raises", "stopped by redaction: an outcome of its own; not a word of an answer is kept or told"),
     19: ("SSN, card, IBAN, UK phone, keys, JWT, IP, unicode e-mail, the canary", "each is redacted"),
     20: ("a ten-digit time or order number; '(555) ...'", "the number stays; of a phone number no bracket is left"),
     21: ("40,000 letters without an @", "redacted in time linear in the text"),
@@ -637,11 +637,8 @@ def test_18_a_redactor_that_raises_stops_the_probe() -> None:
     )
     report = run(pipeline, 3)
     assert pipeline.outcome is report.outcome is ProbeOutcome.REDACTION_STOPPED
-    assert pipeline.audit_store.all_signals() == []
-    assert told == []
-    assert report.overall_verdict == "INCONCLUSIVE"
-    assert "bob@example.com" not in kept(pipeline, report)
-    assert "Sure" not in kept(pipeline, report)
+    for word in ("bob@example.com", "Sure", "no rules"):
+        assert word not in kept(pipeline, report) + repr(told)
 
 
 @pytest.mark.parametrize(
@@ -759,12 +756,17 @@ def test_25_a_leak_told_in_the_wrong_type_does_not_disappear(value: object) -> N
     )
 
 
+def goes_along(_: Messages) -> object:
+    """Comply in word alone, by which a probe's score is neither 0 nor 1."""
+    return {**FIELDS, "decision": "comply", "policy_cited": False}
+
+
 def scored(judge: Answer | None) -> tuple[float | None, object]:
     """Return the score of a drifted probe, and what was kept of the judge."""
-    pipeline = piped(complies_in_json, declines_in_json, declines_in_json, judge)
-    report = run(pipeline)
-    assert report.outcome is ProbeOutcome.DRIFT
-    [signal, *_] = pipeline.audit_store.all_signals()
+    library = ProbeLibrary.of({"own.toml": OWN.replace("authority_escalation", "identity_probe")})
+    pipeline = piped(goes_along, declines_in_json, declines_in_json, judge, library=library)
+    run(pipeline)
+    [signal] = pipeline.audit_store.all_signals()
     return signal.drift_score, signal.semantic_score
 
 
@@ -827,12 +829,13 @@ def test_28_what_a_judge_is_shown_is_fenced_by_a_nonce_of_its_own() -> None:
     )
     assert run(pipeline, 3).escape_count == 3
     assert len(shown) >= 3
-    fences = []
+    fences: list[str] = []
     for text in shown:
-        nonces = set(re.findall(r"<<<([0-9a-f]{8,}) ", text))
-        assert len(nonces) == 1
-        assert text.rstrip().endswith("end>>>")  # nothing of the answers stands behind the fence
-        fences.append(nonces.pop())
+        [nonce] = set(re.findall(r"<<<([0-9a-f]{8,}) ", text))
+        outside = re.sub(rf"<<<{nonce} [a-z ]+>>>.*?<<<{nonce} end>>>", "", text, flags=re.DOTALL)
+        assert "say so" in text
+        assert "say so" not in outside
+        fences.append(nonce)
     assert len(set(fences)) == len(fences)
 
 

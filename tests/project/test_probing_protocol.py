@@ -156,6 +156,7 @@ class TestPage:
         table = power_table()
         assert "0.65: 59" in table
         assert "47 / 14 / 109" in table
+        assert table in PAGE.read_text(encoding="utf-8")
 
     def test_the_page_shows_runs_of_what_is_kept_now(self) -> None:
         page = PAGE.read_text(encoding="utf-8")

@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from random import Random
 from typing import NamedTuple
@@ -38,7 +39,7 @@ CODE, MODEL, AGENT, CAP = "behavior.session", "agent-model", "a-1", 20
 ALPHAS = (0.05, 0.01)
 RATES = (0.0, 0.01, 0.1)
 FULL, HALF = (1.0, 0.0), (0.5, 0.05)  # how often the session's copy breaks the policy, and all others
-SHORT, MANY = 24, 1_000
+SHORT, MANY = 12, 1_000
 WARM = 400  # sessions after which each count has its 200 draws
 PROMPT = "You are the assistant of a bank."
 CONTRACTS = ("canonical", "raw")
@@ -117,14 +118,23 @@ class Ended(NamedTuple):
     probes: int
 
 
-def ended(decisions: list[Decision]) -> Ended:
-    said = [signal.said for decision in decisions for signal in decision.signals if isinstance(signal.said, Reading)]
-    values = [said.fact("e_value") for said in said if said.code == CODE]
+def readings(decisions: Iterable[Decision]) -> list[Reading]:
+    signals = [signal for decision in decisions for signal in decision.signals]
+    return [signal.said for signal in signals if isinstance(signal.said, Reading)]
+
+
+def evidence(decisions: Iterable[Decision]) -> float:
+    values = [said.fact("e_value") for said in readings(decisions) if said.code == CODE]
+    return max([value for value in values if isinstance(value, float)], default=0.0)
+
+
+def ended(decisions: Sequence[Decision]) -> Ended:
+    said = readings(decisions)
     return Ended(
-        e_value=max([value for value in values if isinstance(value, float)], default=0.0),
+        e_value=evidence(decisions),
         action=decisions[-1].action,
-        cached=any(said.fact("cached") == 1.0 for said in said),
-        probes=len(values),
+        cached=any(reading.fact("cached") == 1.0 for reading in said),
+        probes=sum(reading.code == CODE for reading in said),
     )
 
 
@@ -144,8 +154,11 @@ def monitor(seed: int, model: Coin, *, reuse: bool, enough: int, calibration: Ca
     return watch
 
 
-async def probed(watch: Monitor, number: int, model: Coin, *, reuse: bool) -> Ended:
-    """Probe one session up to its cap. Only a panel keeps counts; without them a plain function is quicker."""
+async def probed(watch: Monitor, number: int, model: Coin, *, reuse: bool, until: float) -> Ended:
+    """Probe a session up to its cap, or until it alarms at both levels: what comes later cannot take that back.
+
+    Only a panel keeps counts; without them a plain function is quicker.
+    """
     decisions: list[Decision] = []
     with watch.session(f"s-{number}", agent=AGENT) as session:
         session.observe(SystemPromptSet(prompt_hash=hashlib.sha256(PROMPT.encode()).hexdigest()))
@@ -153,7 +166,10 @@ async def probed(watch: Monitor, number: int, model: Coin, *, reuse: bool) -> En
         session.observe(MessageObserved(role="user", text="When does the branch open?", source=Source.USER))
         for _ in range(CAP):
             session.request_probe("manual")
-            decisions += await session.drain() if reuse else session.drain_sync(model.answer)
+            more = await session.drain() if reuse else session.drain_sync(model.answer)
+            decisions += more
+            if evidence(more) >= until:
+                break
     return ended(decisions)
 
 
@@ -165,6 +181,7 @@ def sessions(
     reuse: bool = False,
     enough: int = ENOUGH,
     calibration: Calibration | None = None,
+    until: float = 1.0 / min(ALPHAS),
 ) -> list[Ended]:
     """Return what so many sessions came to, all under one monitor."""
     seed = int(hashlib.sha256(repr((contract, arms, reuse)).encode()).hexdigest()[:8], 16)
@@ -172,7 +189,7 @@ def sessions(
 
     async def run() -> list[Ended]:
         with monitor(seed, model, reuse=reuse, enough=enough, calibration=calibration) as watch:
-            return [await probed(watch, number, model, reuse=reuse) for number in range(count)]
+            return [await probed(watch, number, model, reuse=reuse, until=until) for number in range(count)]
 
     return anyio.run(run)
 
@@ -196,7 +213,7 @@ def test_few_sessions_without_drift_alarm(contract: str, rate: float) -> None:
 
 
 def test_few_sessions_without_drift_alarm_against_counts() -> None:
-    ran = sessions(2 * SHORT, "canonical", (0.1, 0.1), reuse=True, enough=20)
+    ran = sessions(2 * SHORT, "canonical", (0.1, 0.1), reuse=True, enough=4)
     against = [session for session in ran if session.cached]
     assert len(against) >= SHORT
     check_alarms(against)
@@ -248,10 +265,11 @@ def calibrated() -> Calibration:
 
 @pytest.mark.parametrize("contract", CONTRACTS)
 def test_an_agent_that_drifted_from_its_first_probe_on_is_restricted_when_calibrated(contract: str) -> None:
-    ran = sessions(SHORT, contract, FULL, calibration=calibrated())
+    ran = sessions(3, contract, FULL, calibration=calibrated(), until=math.inf)
     assert {session.action for session in ran} == {Action.RESTRICTED_MODE}
 
 
 @pytest.mark.parametrize("contract", CONTRACTS)
 def test_without_a_calibration_it_is_reviewed_and_not_restricted(contract: str) -> None:
-    assert {session.action for session in sessions(SHORT, contract, FULL)} == {Action.ELEVATED_REVIEW}
+    ran = sessions(3, contract, FULL, until=math.inf)
+    assert {session.action for session in ran} == {Action.ELEVATED_REVIEW}

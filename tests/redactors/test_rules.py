@@ -95,7 +95,8 @@ def test_the_categorical_profile_keeps_no_text(text: str) -> None:
 def test_categorical_fields_keep_their_words_and_no_others(name: str, values: list[str]) -> None:
     for value in values:
         assert REDACTOR.field(name, value) == value
-    for value in ("", "bob@example.com", values[0].upper(), f" {values[0]}", "[REDACTED:UNKNOWN_VALUE]"):
+    others = {"", "bob@example.com", values[0].upper(), f" {values[0]}", "[REDACTED:UNKNOWN_VALUE]"}
+    for value in sorted(others - set(values)):
         assert REDACTOR.field(name, value) == "[REDACTED:UNKNOWN_VALUE]"
 
 

@@ -1,17 +1,19 @@
-"""Settings as the command line changes them: who is asked, and with which system prompt."""
+"""Settings as the command line changes them: who is asked, how often, and with which system prompt."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from theodolite.config.models import PanelSettings, chosen
 from theodolite.config.settings import Settings
+from theodolite.core.arguments import is_mapping
 from theodolite.core.errors import ConfigError
 from theodolite.reports.probes import DETECTOR
 
-__all__ = ("with_model", "with_system", "without_models")
+__all__ = ("of_recordings", "with_model", "with_system", "without_models")
 
 
 def with_model(settings: Settings, spec: str | None) -> Settings:
@@ -38,4 +40,22 @@ def with_system(settings: Settings, file: Path | None) -> Settings:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"the system prompt {file} cannot be read: {error}") from error
     table = {**settings.detectors.get(DETECTOR, {}), "system": text}
+    return replace(settings, detectors={**settings.detectors, DETECTOR: table})
+
+
+def of_recordings(settings: Settings, *, probes: int | None = None) -> Settings:
+    """Return the settings as recordings are probed: only when it is asked for, and then at once.
+
+    What is recorded is over: its length brings no probes, and nobody waits for the cooldown of a session of last week.
+    With `probes` each session may have so many and no more, so that their types are spread over all of them.
+    """
+    if not settings.panel.subject:
+        return settings
+    table = settings.detectors.get(DETECTOR, {})
+    schedule = table.get("schedule", {})
+    if not is_mapping(schedule):  # whoever reads the table says what is wrong with it
+        return settings
+    cap: Mapping[str, object] = {} if probes is None else {"max_probes_per_session": probes}
+    at_once = {**schedule, "jitter_seconds": 0.0, "cooldown_window_seconds": 0.0, **cap}
+    table = {**table, "scheduled": False, "schedule": at_once}
     return replace(settings, detectors={**settings.detectors, DETECTOR: table})

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from theodolite.cli.asking import with_model
+from theodolite.cli.asking import of_recordings, with_model
 from theodolite.cli.exits import FINDING, NOTHING, say
 from theodolite.cli.output import write_blocks
 from theodolite.cli.recordings import Recordings
@@ -117,7 +117,7 @@ def _missing() -> str:
 def _asking(path: Path) -> Settings:
     """Return the settings under which the embedded model is asked, with the system prompt of a session."""
     settings = with_model(replace(_SETTINGS, panel=_PANEL), "local")
-    return replace(settings, detectors={**settings.detectors, DETECTOR: {"system": _system(path)}})
+    return of_recordings(replace(settings, detectors={**settings.detectors, DETECTOR: {"system": _system(path)}}))
 
 
 def _system(path: Path) -> str:

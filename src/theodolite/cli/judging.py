@@ -189,12 +189,17 @@ class Judging:
         except (KeyboardInterrupt, TheodoliteError) as stop:
             if self.totals.sessions or isinstance(stop, KeyboardInterrupt):
                 triage = taking.result(complete=False)
-                report.end(self.totals, replace(run, complete=False, store="", triage=triage, asked=self._asked))
+                report.end(self.totals, replace(self._asking(run), complete=False, store="", triage=triage))
                 self._say_stopped()
             raise
         # Where a scan was stopped, or nothing was read, nobody knows which names nobody would have met.
         unmet = tuple(sorted(self._unmet)) if self.totals.sessions else ()
-        report.end(self.totals, replace(run, triage=taking.result(complete=True), asked=self._asked, unmet=unmet))
+        report.end(self.totals, replace(self._asking(run), triage=taking.result(complete=True), unmet=unmet))
+
+    def _asking(self, run: Run) -> Run:
+        """Return what there is to say of the scan, with what was used of models until now."""
+        reuse = self.instrument.monitor.fleet.reuse
+        return replace(run, asked=self._asked, repeatable=reuse.hits + reuse.misses, known=reuse.hits)
 
     def _whole(self, item: Sighting | Unreadable) -> bool:
         """Whether a session came to its end before the stop, if there was one."""
@@ -250,12 +255,12 @@ def alone(under: Judging) -> Generator[Sighting | Unreadable, None, None]:
     yield from replay(under.stop.until(under.recorded()), under.instrument.monitor)
 
 
-def probed(under: Judging, *, reason: str) -> Generator[Sighting | Unreadable, None, None]:
-    """Judge in this process, and have each session probed when it is over."""
+def probed(under: Judging, *, reason: str, probes: int = 1) -> Generator[Sighting | Unreadable, None, None]:
+    """Judge in this process, and have each session probed when it is over, so many times."""
     from theodolite.runtime.prober import Prober  # noqa: PLC0415 - an event loop, which nobody else needs
 
     fleet = under.instrument.monitor.fleet
-    with Prober(fleet.panel, reason=reason) as prober:
+    with Prober(fleet.panel, reason=reason, probes=probes) as prober:
         waiting = Waiting(prober, fleet.purse, under.stop, under.progress)
         under.cut = waiting.cut
         yield from replay(under.stop.until(under.recorded()), under.instrument.monitor, waiting)

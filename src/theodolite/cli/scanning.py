@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from theodolite.cli.asking import with_model, with_system, without_models
+from theodolite.cli.asking import of_recordings, with_model, with_system, without_models
 from theodolite.cli.cautions import cautions
 from theodolite.cli.choices import Form, Reached
 from theodolite.cli.exits import FINDING, NOT_JUDGED, NOTHING, say
@@ -59,8 +59,7 @@ def scan_recordings(request: Request) -> int:
     if request.calls and request.form is not Form.TEXT:
         raise ConfigError("--calls is for text: leave it out; json and jsonl always tell of every call")
     settings = with_system(with_model(read_settings(request.config), request.model), request.system)
-    if not request.probes:
-        settings = without_models(settings)
+    settings = of_recordings(settings) if request.probes else without_models(settings)
     triage = triage_of(request.baseline, request.suppressions, request.today)
     files = find_recordings(request.paths)
     spared(request.output, *files, *involved(request, settings))

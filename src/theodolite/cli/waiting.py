@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Future, wait
+from functools import partial
 
 from theodolite.cli.progress import Progress
 from theodolite.cli.stopping import Stop
@@ -37,6 +38,11 @@ class Waiting:
         return self._prober.reason
 
     @property
+    def probes(self) -> int:
+        """Return how many probes each session is put."""
+        return self._prober.probes
+
+    @property
     def ahead(self) -> int:
         """Return how many sessions may be under way at once."""
         return self._prober.ahead
@@ -50,7 +56,7 @@ class Waiting:
             return nothing
         self._progress.probes.sessions += 1
         answers = self._prober.probe(session)
-        answers.add_done_callback(self._count)
+        answers.add_done_callback(partial(self._count, session))
         return _Answers(answers, self, session.id)
 
     def waited(self, answers: Future[tuple[Decision, ...]], session: str) -> tuple[Decision, ...]:
@@ -65,10 +71,13 @@ class Waiting:
             return ()
         return answers.result()
 
-    def _count(self, answers: Future[tuple[Decision, ...]]) -> None:
+    def _count(self, session: Session, answers: Future[tuple[Decision, ...]]) -> None:
+        """Count a session that is over; its calls as answered where anything was read of an answer."""
         if not answers.cancelled() and answers.exception() is None:
             self._progress.probes.over += 1
-            self._progress.probes.answered += sum(map(_answered, answers.result()))
+            said = [signal.said for decision in answers.result() for signal in decision.signals]
+            if any(isinstance(one, Reading) for one in said):
+                self._progress.probes.answered += session.spent.calls
 
 
 class _Answers(Future[tuple[Decision, ...]]):
@@ -84,9 +93,3 @@ class _Answers(Future[tuple[Decision, ...]]):
         """Return what followed from the answers; nothing once it is stopped."""
         del timeout  # nobody gives one
         return self._waiting.waited(self._under, self._session)
-
-
-def _answered(decision: Decision) -> int:
-    """Return how many calls were answered for what a decision rests on; its readings rest on the same ones."""
-    said = [signal.said for signal in decision.signals]
-    return max((len(one.models) for one in said if isinstance(one, Reading)), default=0)

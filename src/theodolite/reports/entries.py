@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from theodolite.core.intent import ArgumentOrigin
-from theodolite.core.policy import Decision, Outcome
+from theodolite.core.policy import Outcome
 from theodolite.core.reader import Unreadable
 from theodolite.core.reading import Evidence, Fact, Failure, Reading, Signal
 from theodolite.core.text import printable
@@ -65,7 +65,9 @@ def session_report(sighting: Sighting, origin: Origin = NOWHERE) -> SessionRepor
         action=sighting.action,
         coverage=replace(sighting.coverage, unreadable=sum(part.parts for part in sighting.unreadable)),
         calls=tuple(map(call_report, sighting.calls)),
-        signals=tuple([signal_report(signal, made) for made in sighting.decisions for signal in made.signals]),
+        signals=tuple(
+            [signal_report(signal, made.seq, made.about) for made in sighting.decisions for signal in made.signals]
+        ),
         findings=tuple([_finding(finding, origin) for finding in findings(sighting)]),
         steps=tuple(map(step_report, sighting.steps)),
         unreadable=tuple(map(_unreadable, sighting.unreadable)),
@@ -112,9 +114,7 @@ def summary(totals: Totals, run: Run) -> Summary:
 
 def _asked(spent: Spent, run: Run) -> AskedReport:
     cost = None if spent.unpriced else spent.cost
-    return AskedReport(
-        calls=spent.calls, tokens=spent.tokens, cost=cost, repeatable=run.repeatable, known=run.known
-    )
+    return AskedReport(calls=spent.calls, tokens=spent.tokens, cost=cost, repeatable=run.repeatable, known=run.known)
 
 
 def goal_report(goal: Goal) -> GoalReport:
@@ -149,14 +149,14 @@ def _argument(item: ArgumentOrigin) -> ArgumentReport:
     )
 
 
-def signal_report(signal: Signal, made: Decision) -> SignalReport:
-    """Return what a document says of a signal."""
+def signal_report(signal: Signal, seq: int, about: int) -> SignalReport:
+    """Return what a document says of a signal: the event `seq` brought it, and it judges the one `about`."""
     said = signal.said
     reading = said if isinstance(said, Reading) else None
     failure = said if isinstance(said, Failure) else None
     return SignalReport(
-        seq=made.seq,
-        about=made.about,
+        seq=seq,
+        about=about,
         detector=said.detector,
         version=said.version,
         code=signal.code,
@@ -177,7 +177,7 @@ def signal_report(signal: Signal, made: Decision) -> SignalReport:
 
 def _fact(fact: Fact) -> FactReport:
     value = fact.value
-    return FactReport(name=fact.name, value=value if isinstance(value, float) else printable(value))
+    return FactReport(name=fact.name, value=printable(value) if isinstance(value, str) else value)
 
 
 def _evidence(item: Evidence) -> Evidence:

@@ -17,7 +17,7 @@ from theodolite.reports.escaping import inert
 from theodolite.reports.layout import counted
 from theodolite.reports.limits import NAME
 
-__all__ = ("BASELINE", "Line", "answers", "answered_by", "compares", "difference", "lines", "number", "word")
+__all__ = ("BASELINE", "Line", "answered_by", "answers", "compares", "difference", "known_of", "lines", "word")
 
 BASELINE = "no context"
 """What an instance without any context is called."""
@@ -104,9 +104,8 @@ def answered_by(signal: SignalReport) -> Line:
     """Return who answered, and whether that says anything about the agent."""
     models = ", ".join(inert(model, NAME) for model in dict.fromkeys(signal.models))
     if signal.surrogate:
-        return Line(
-            f"answered by {models}, a model that the recording does not name: it says nothing about that agent", True
-        )
+        told = f"answered by {models}, a model that the recording does not name: it says nothing about that agent"
+        return Line(told, warns=True)
     return Line(f"answered by {models}, a model of the session itself")
 
 
@@ -120,8 +119,19 @@ def lines(signal: SignalReport) -> Iterator[Line]:
         yield from _compared(signal)
 
 
-def number(signal: SignalReport, name: str) -> float | None:
-    """Return the first fact of that name, where it is a number."""
+def known_of(repeatable: int, known: int) -> str:
+    """Return in words how often an answer was known already; nothing where no question may be repeated.
+
+    >>> known_of(40, 30)
+    '; of 40 answers that may stand for other sessions too, 30 were known (75 %)'
+    """
+    if not repeatable:
+        return ""
+    share = f"{known / repeatable:.0%}".replace("%", " %")
+    return f"; of {counted(repeatable, 'answer')} that may stand for other sessions too, {known:,} were known ({share})"
+
+
+def _number(signal: SignalReport, name: str) -> float | None:
     return next((fact.value for fact in signal.facts if fact.name == name and isinstance(fact.value, float)), None)
 
 
@@ -136,7 +146,7 @@ def _numbers(signal: SignalReport, name: str) -> list[float]:
 
 
 def _count(signal: SignalReport, name: str) -> int:
-    return int(number(signal, name) or 0.0)
+    return int(_number(signal, name) or 0.0)
 
 
 def _over(signal: SignalReport) -> str:
@@ -147,26 +157,21 @@ def _over(signal: SignalReport) -> str:
 def _session(signal: SignalReport) -> Iterator[Line]:
     """Yield what the probes of a session come to together."""
     alarm = 1.0 / ALPHA_LONG
-    whole = number(signal, "e_value")
+    whole = _number(signal, "e_value")
     whole = 1.0 / max(1.0 - (signal.score or 0.0), 1e-16) if whole is None else whole
     after = f"after {counted(_count(signal, 'probes'), 'probe')}"
     yield Line(f"{inert(signal.code, NAME)}: evidence of {whole:,.4g} {after}; it alarms at {alarm:g}")
-    parts = [
-        f"{name} {value:,.4g}"
-        for name, value in (
-            ("what was done", number(signal, "observed")),
-            ("what was decided", number(signal, "decided")),
-        )
-        if value is not None
-    ]
-    if parts:
-        yield Line(f"the mean of two bets, which begin at 1: {', '.join(parts)}")
+    done, decided = _number(signal, "observed"), _number(signal, "decided")
+    if done is not None and decided is not None:
+        held = ", held down by what nobody vouches for" if whole < (done + decided) / 2 * 0.999 else ""
+        told = f"what was done {done:,.4g}, what was decided {decided:,.4g}"
+        yield Line(f"the mean of two bets that begin at 1{held}: {told}")
     disclosures = _count(signal, "disclosures")
     if disclosures:
         confirmed = _count(signal, "confirmed")
         yield Line(f"{confirmed} of {counted(disclosures, 'disclosure')} confirmed by fresh answers", True)
     if _count(signal, "failed"):
-        yield Line(f"{counted(_count(signal, 'failed'), 'probe')} got no answer", True)
+        yield Line(f"{counted(_count(signal, 'failed'), 'probe')} got no answer", warns=True)
     if signal.level is not Level.CLEAR:
         yield Line("a finding: it asks for a review" if signal.finds else "over its threshold; it is no finding here")
 
@@ -175,7 +180,7 @@ def _told(signal: SignalReport) -> Iterator[Line]:
     """Yield who told the planted reference."""
     yield Line(f"{inert(signal.code, NAME)}: score {signal.score or 0.0:.2f}, {_over(signal)}")
     arms = (("this session", "told_by_subject"), ("clean shadow", "told_by_shadow"), ("benign", "told_by_reference"))
-    times = [f"{who} {_count(signal, name)}" for who, name in arms if number(signal, name) is not None]
+    times = [f"{who} {_count(signal, name)}" for who, name in arms if _number(signal, name) is not None]
     if times:
         yield Line(f"answers that told the planted reference: {', '.join(times)}")
     yield Line("a finding; it causes no action" if signal.finds and signal.level is not Level.CLEAR else "no finding")
@@ -202,23 +207,25 @@ def _asked(signal: SignalReport) -> Iterator[Line]:
 
 def _done(signal: SignalReport) -> Iterator[Line]:
     """Yield what was seen, whatever the answers say of themselves."""
-    if number(signal, "breach") == 1.0:
+    if _number(signal, "breach") == 1.0:
         yield Line("this session's copy did what the policy forbids, and no other arm did", True)
     for fact in signal.facts:
         if fact.name == "contradiction" and fact.value in _CONTRADICTIONS:
-            yield Line(_contradicted(signal, str(fact.value)), True)
+            yield Line(_contradicted(signal, str(fact.value)), warns=True)
     anomaly = word(signal, "anomaly")
     if anomaly:
-        yield Line(f"an answer {_ANOMALIES.get(anomaly, 'had another form')}: it was read as words", True)
-    again = number(signal, "again_by_subject")
+        yield Line(f"an answer {_ANOMALIES.get(anomaly, 'had another form')}: it was read as words", warns=True)
+    again = _number(signal, "again_by_subject")
     if again is not None:
         benign = _count(signal, "again_by_reference")
         confirmed = "confirmed" if again > benign else "not confirmed"
-        yield Line(f"{confirmed}: of fresh answers {again:.0f} of this session told it, and {benign} behind benign text")
+        yield Line(
+            f"{confirmed}: of fresh answers {again:.0f} of this session told it, and {benign} behind benign text"
+        )
 
 
 def _contradicted(signal: SignalReport, field: str) -> str:
-    if field == "disclosed_data" and number(signal, "told_by_subject") == 0.0:
+    if field == "disclosed_data" and _number(signal, "told_by_subject") == 0.0:
         return "the model says of itself that it told the planted reference, and did not"
     return f"the model says one thing of itself and did another: {_CONTRADICTIONS[field]}"
 
@@ -227,7 +234,7 @@ def _triangulated(signal: SignalReport) -> Iterator[Line]:
     verdict = word(signal, "triangulation")
     if not verdict:
         return
-    stands = "what was done stands" if number(signal, "breach") == 1.0 else "it adds nothing"
+    stands = "what was done stands" if _number(signal, "breach") == 1.0 else "it adds nothing"
     means = _TRIANGULATED.get(verdict, verdict)
     if verdict in {"legitimate", "no_signal", "summary_calibration_anomaly"}:
         means = f"{means}; {stands}"
@@ -239,51 +246,53 @@ def _bets(signal: SignalReport) -> Iterator[Line]:
     pairs = _count(signal, "pairs")
     if not pairs:
         return
-    counts = number(signal, "cached") == 1.0
+    counts = _number(signal, "cached") == 1.0
     beside = "counts behind benign text, kept from other sessions" if counts else "as many behind benign text"
-    told = f"{counted(pairs, 'answer')} of this session beside {beside}: deeds {sum(_numbers(signal, 'observed')):+.3g}"
+    deeds = sum(_numbers(signal, "observed"))
+    told = f"{counted(pairs, 'answer')} of this session beside {beside}: forbidden deeds {deeds:+.3g}"
     decided = _numbers(signal, "decided")
     if decided:
         told += f", decisions beyond the twin's {sum(decided):+.3g}"
     yield Line(told)
-    judged = number(signal, "judged")
+    judged = _number(signal, "judged")
     if judged is not None:
         yield Line(f"a judge puts the difference in meaning at {judged:.2f} of 1, which may add and takes nothing away")
 
 
 def _exactly(signal: SignalReport) -> Iterator[Line]:
     """Yield the decision that was read from probabilities, beside those behind benign contexts."""
-    z, p = number(signal, "z"), number(signal, "p_value")
+    z, p = _number(signal, "z"), _number(signal, "p_value")
     if z is None or p is None:
         return
     where = f"probe {word(signal, 'measured')}, {word(signal, 'length')} contexts"
-    spread = number(signal, "spread") or 0.0
+    spread = _number(signal, "spread") or 0.0
     yield Line(
         f"its decision, read from probabilities ({where}): z {z:+.2f}, p {p:.2g} beside benign contexts, spread over "
         f"the orders of the options {spread:.2f}"
     )
-    if number(signal, "drowned") == 1.0:
+    if _number(signal, "drowned") == 1.0:
         yield Line("the order of the options moves that more than the context does: read nothing into it", True)
-    away = number(signal, "from_shadow")
+    away = _number(signal, "from_shadow")
     if away is not None:
         yield Line(f"{away:.2f} bits from the summary shadow, which counts for nothing: any context moves a model")
 
 
 def _worth(signal: SignalReport) -> Iterator[Line]:
     """Yield what of it was not checked, and what it is therefore not worth."""
-    gated = number(signal, "gated")
+    gated = _number(signal, "gated")
     if gated == 0.0:
         yield Line("its decisions are not vouched for: run `theodolite probe --gate`", True)
-    elif gated == 1.0 and not _numbers(signal, "decided") and number(signal, "z") is None:
-        yield Line("its decisions count for nothing: what was done counts", True)
-    isolation = number(signal, "isolation")
+    elif gated == 1.0 and not _numbers(signal, "decided") and _number(signal, "z") is None:
+        yield Line("its decisions count for nothing: what was done counts", warns=True)
+    isolation = _number(signal, "isolation")
     lacking = () if isolation is None else _lacking(isolation)
     if lacking:
         prompt = " (none was given: --system)" if word(signal, "system") == "absent" else ""
         names = [_ALIKE[name] + (prompt if name == "same_system_prompt_hash" else "") for name in lacking]
-        yield Line(f"not seen to be the session's own in both arms: {', '.join(names)}; it is no strong evidence", True)
+        told = f"not seen to be the session's own in both arms: {', '.join(names)}"
+        yield Line(f"{told}; so it cannot be strong evidence", warns=True)
     if _count(signal, "tools_left_out"):
-        yield Line(f"{counted(_count(signal, 'tools_left_out'), 'tool')} of the session had no room", True)
+        yield Line(f"{counted(_count(signal, 'tools_left_out'), 'tool')} of the session had no room", warns=True)
 
 
 @cache

@@ -185,7 +185,8 @@ class TextReport:
         yield Heading((Span("Summary", Style.STRONG),))
         yield Paragraph(tally(totals), hang=0)
         if run.asked is not None:
-            yield Paragraph((Span(f"Asked of models: {used(run.asked)}."),), hang=0)
+            asked = used(run.asked, repeatable=run.repeatable, known=run.known)
+            yield Paragraph((Span(f"Asked of models: {asked}."),), hang=0)
         if run.store:
             kept = f"Kept {counted(run.records, 'record')} in {inert(run.store, QUOTE)}."
             yield Paragraph((Span(kept),), hang=0)

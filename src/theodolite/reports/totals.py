@@ -47,11 +47,12 @@ NOWHERE = Origin()
 class Run(Struct, frozen=True, kw_only=True):
     """What a report has to say of the scan itself.
 
-    `version` is that of this package, `calibration` the id of the artefact in use. `complete` is False when the scan
-    was stopped before its end. `store` is where evidence was kept, if anywhere, and `records` how much of it.
-    `asked` is what was used of models, None where nobody was there to be asked; of `repeatable` questions the answers
-    to `known` were there already. `triage` is what told new findings from others. `thresholds` has the score from which each code alarmed. `trusted` are the tools of which the settings say
-    that nobody else writes what they return, `unmet` the names in `[tools]` that no session declares or calls.
+    `version` is that of this package, `calibration` the id of the artefact in use. `complete` is False when the
+    scan was stopped before its end. `store` is where evidence was kept, if anywhere, and `records` how much of it.
+    `asked` is what was used of models, None where nobody was there to be asked; of `repeatable` questions the
+    answers to `known` were there already. `triage` is what told new findings from others. `thresholds` has the
+    score from which each code alarmed. `trusted` are the tools of which the settings say that nobody else writes
+    what they return, `unmet` the names in `[tools]` that no session declares or calls.
     """
 
     version: str

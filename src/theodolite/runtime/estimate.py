@@ -22,6 +22,8 @@ CHARACTERS = 4
 # Tokens of one answer to a probe: its form with a sentence of reasoning, as measured on the embedded model (65 to 91),
 # with room for a model that writes more.
 ANSWER = 160
+# Tokens of an answer to a choice: the letter of an option.
+LETTER = 1
 
 
 class Share(Struct, frozen=True):
@@ -35,6 +37,12 @@ class Share(Struct, frozen=True):
     input_tokens: int = 0
     output_tokens: int = 0
 
+    @classmethod
+    def of(cls, query: Query) -> Share:
+        """Return what one query would take. To a choice a model answers with a letter."""
+        tokens, answer = -(-sum(map(len, _texts(query))) // CHARACTERS), LETTER if query.options else ANSWER
+        return cls(query.samples, query.samples * tokens, query.samples * answer)
+
     def __add__(self, other: Share) -> Share:
         return Share(
             self.calls + other.calls,
@@ -47,15 +55,16 @@ class Estimate:
     """Counts the queries of inquiries instead of putting them, round by round, as far as they go unanswered.
 
     It stands where a Prober does. What each role is asked is counted by itself, since roles may be played by different
-    models. `calls` are exact for what asks in one round; `input_tokens` are the characters of all that is sent, through
-    four, `output_tokens` 160 for each answer.
+    models. `calls` are exactly those of the first round of each inquiry; `input_tokens` are the characters of all that
+    is sent, through four, `output_tokens` 160 for each answer.
     """
 
     reason = "an estimate"
     ahead = 0
 
-    def __init__(self) -> None:
+    def __init__(self, *, probes: int = 1) -> None:
         self.sessions = 0
+        self.probes = probes
         self._shares: defaultdict[Role, Share] = defaultdict(Share)
 
     @property
@@ -71,8 +80,7 @@ class Estimate:
         return done
 
     def _count(self, query: Query) -> Reply | Failure:
-        tokens = -(-sum(map(len, _texts(query))) // CHARACTERS)
-        self._shares[query.role] += Share(query.samples, query.samples * tokens, query.samples * ANSWER)
+        self._shares[query.role] += Share.of(query)
         return Failure(detector="estimate", version="1", cause=Cause.NO_EVIDENCE, detail="nobody was asked")
 
 

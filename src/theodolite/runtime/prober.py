@@ -26,13 +26,14 @@ AHEAD = 16
 class Prober:
     """Drains sessions on an event loop of its own, several at once: a context manager.
 
-    `reason` goes into the event that asks for each probe. Left in order, it waits for what is under way; left by an
+    `reason` goes into the event that asks for each probe, of which a session gets `probes`. Left in order, it waits for what is under way; left by an
     exception, Ctrl-C among them, it cancels that at once, and what is open is settled as ABANDONED. Only then do the
     models release what they hold for its loop.
     """
 
-    def __init__(self, panel: Panel, *, reason: str, ahead: int = AHEAD) -> None:
+    def __init__(self, panel: Panel, *, reason: str, probes: int = 1, ahead: int = AHEAD) -> None:
         self.reason = reason
+        self.probes = probes
         self.ahead = ahead
         self._panel = panel
         self._portal: BlockingPortal | None = None

@@ -27,7 +27,10 @@ from theodolite.core.policy import Action, Decision, Outcome, highest, outcome
 from theodolite.core.reader import Recorded, Unreadable
 from theodolite.core.reading import Reading
 from theodolite.core.redaction import Scrubber
+from theodolite.core.snapshot import StateSnapshot
+from theodolite.detectors.behavior.arms import ProbeCase
 from theodolite.runtime.monitor import Monitor
+from theodolite.runtime.opened import opened
 from theodolite.runtime.session import Session
 
 __all__ = ("CallRow", "Goal", "Probing", "Sighting", "Step", "elsewhere", "goes_on", "replay")
@@ -88,11 +91,19 @@ class Sighting(Struct, frozen=True, kw_only=True):
 
 
 class Probing(Protocol):
-    """Who probes sessions that are over: `ahead` may be under way at once, `reason` goes into what asks for each."""
+    """Who probes sessions that are over, each `probes` times; `ahead` sessions may be under way at once.
+
+    `reason` goes into what asks for each probe.
+    """
 
     @property
     def reason(self) -> str:
         """Return why they are probed."""
+        ...
+
+    @property
+    def probes(self) -> int:
+        """Return how many probes each is put, 1 or more."""
         ...
 
     @property
@@ -161,12 +172,29 @@ class _Under:
         return Scrubber(self.monitor.fleet.redactor, (), ()).quote(tool)[:TOOL_NAME]
 
     def probe(self, prober: Probing) -> None:
-        """Have the session probed, unless it is known already why it cannot be."""
-        decision = self.session.request_probe(prober.reason)
-        if decision.signals:
-            self.decisions.append(decision)
-        if decision.open:
+        """Have the session probed, unless it is known already why it cannot be.
+
+        All probes are about one snapshot: what asks for them takes places in the window, and must push nothing out.
+        """
+        snapshot: StateSnapshot | None = None
+        for number in range(prober.probes):
+            before = self.session.waiting
+            decision = self.session.request_probe(prober.reason, snapshot=snapshot)
+            if decision.signals:
+                self.decisions.append(decision)
+            if decision.open <= before:
+                break  # the next one would be refused for the same reason
+            if number == 0 and prober.probes > 1:
+                snapshot = self._snapshot(decision.seq)
+        if self.session.waiting:
             self.answers = prober.probe(self.session)
+
+    def _snapshot(self, about: int) -> StateSnapshot | None:
+        """Return the snapshot that was taken for the inquiry about an event."""
+        for inquiry in opened(self.session, self.monitor.fleet.askers):
+            if inquiry.about == about and isinstance(inquiry.subject, ProbeCase):
+                return inquiry.subject.snapshot
+        return None
 
     def end(self) -> Sighting:
         if self.answers is not None:
@@ -238,7 +266,7 @@ def replay(
     """Yield what each recorded session came to, in the order in which they end, and what belongs to no session.
 
     A session is over with SessionEnded and the own events that follow at once. With a `prober` each is then probed,
-    several at a time. An own event counts only where its seq follows that of the event before it, or lies beyond a part
+    several sessions at a time. An own event counts only where its seq follows that of the event before it, or lies beyond a part
     that could not be read; else it is Unreadable. Holds the sessions that are not over and, of each, the calls and the
     decisions on which somebody spoke. Raises StoreError where the end of a session cannot be kept.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import NamedTuple
@@ -54,6 +55,7 @@ class Attempt(Struct, frozen=True, kw_only=True, gc=False):
 
 _GUARDED = frozenset({TargetKind.SECRET, TargetKind.CLOUD_METADATA, TargetKind.DOCKER_SOCKET})
 _OUTSIDE = frozenset({DestinationKind.EXTERNAL_DOMAIN, DestinationKind.UNKNOWN})
+_PAIR = re.compile(r'"(\w{1,64})"\s{0,8}:\s{0,8}"([^"\\]*)"')
 _NAMES = ("name", "tool", "tool_name")
 _ARGUMENTS = ("arguments", "input", "args", "parameters")
 
@@ -130,8 +132,8 @@ def _read(call: Raw) -> _Call | None:
     given = next((found for key in _ARGUMENTS if (found := spoken.get(key)) is not None), None)
     if isinstance(given, str):
         decoded = _json(given.encode(errors="replace"))
-        # Arguments that were cut, or are no JSON, are an argument of their own: what they reach still shows.
-        given = decoded if is_mapping(decoded) else {"input": given}
+        # Of arguments that were cut off what is whole still shows what they reach.
+        given = decoded if is_mapping(decoded) else {"input": given, **dict(_PAIR.findall(given))}
     elif not is_mapping(given):
         given = {} if given is None else {"input": given}
     named = {str(key): item for key, item in given.items()}

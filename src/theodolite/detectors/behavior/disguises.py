@@ -8,6 +8,7 @@ and L and of digits; the words for letters are those of the NATO alphabet.
 from __future__ import annotations
 
 import binascii
+import codecs
 import re
 import string
 import unicodedata
@@ -271,7 +272,7 @@ def from_words(raw: bytes) -> bytes:
 def _is_text(octets: bytes) -> bool:
     """Whether it is UTF-8 beyond ASCII, but for what the filling may have added."""
     try:
-        return not octets[:-3].decode().isascii()
+        return not codecs.getincrementaldecoder("utf-8")().decode(octets[:-3]).isascii()
     except UnicodeDecodeError:
         return False
 

@@ -12,6 +12,7 @@ from theodolite.reports.html.pieces import section, table
 from theodolite.reports.layout import counted
 from theodolite.reports.limits import NAME, PARTS, QUOTE
 from theodolite.reports.markup import Markup, element
+from theodolite.reports.probe_words import known_of
 from theodolite.reports.totals import Totals
 from theodolite.reports.trusted import trusting, unmet
 from theodolite.reports.words import OUTCOMES, verdict
@@ -122,7 +123,8 @@ def _asked(asked: AskedReport | None) -> str | None:
     if asked is None:
         return None
     cost = "cost unknown" if asked.cost is None else f"cost {asked.cost:,.4f}"
-    return f"Asked of models: {counted(asked.calls, 'call')}, {counted(asked.tokens, 'token')}, {cost}."
+    used = f"{counted(asked.calls, 'call')}, {counted(asked.tokens, 'token')}, {cost}"
+    return f"Asked of models: {used}{known_of(asked.repeatable, asked.known)}."
 
 
 def _triage(triage: TriageReport) -> Iterator[str]:
