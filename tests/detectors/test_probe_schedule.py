@@ -164,7 +164,7 @@ def test_what_a_length_tells_replaces_the_guess_from_texts() -> None:
 
 
 def test_texts_before_a_probe_are_not_counted_again_by_the_next_length() -> None:
-    found = run(spaced([said(10), called(5_000), said(2_000), called(7_000), called(7_400)]))
+    found = run(spaced([said(10), called(5_000), said(2_000), called(7_000), called(9_600)]))
     assert why(found) == [(), (), (GROWTH,), (), ()]
 
 
@@ -176,6 +176,13 @@ def test_a_call_on_the_side_is_no_growth() -> None:
 def test_a_context_that_shrank_unannounced_grows_from_where_it_is() -> None:
     found = run(spaced([called(50_000), called(8_000), called(8_500), called(14_000)]))
     assert why(found) == [(GROWTH,), (), (), (GROWTH,)]
+    found = run(spaced([said(10), called(5_000), called(1_000), said(1_500), called(2_980), called(2_990)]))
+    assert why(found) == [*[()] * 5, (GROWTH,)]
+
+
+def test_a_context_of_which_nobody_said_how_much_was_left_grows_from_what_is_told_next() -> None:
+    found = run(spaced([said(10), called(50_000), ContextCompacted(), called(56_000)]))
+    assert why(found) == [(), (), (COMPACTION,), ()]
 
 
 @pytest.mark.parametrize("after", [msgspec.UNSET, 10_000])
@@ -193,7 +200,8 @@ def test_growth_counts_from_the_last_probe_whatever_brought_it() -> None:
 @pytest.mark.parametrize("tokens", [2**53, 2**63 - 1])
 def test_absurd_numbers_of_tokens_leave_a_state_that_can_be_kept(tokens: int) -> None:
     schedule = Schedule()
-    run(spaced([called(tokens), called(0), called(tokens)] * 3), schedule=schedule)
+    run(spaced([called(tokens), called(0), called(0)] * 1_000), schedule=schedule)
+    assert schedule.grown < 2**63
     assert msgspec.json.decode(msgspec.json.encode(schedule), type=Schedule) == schedule
 
 
@@ -238,6 +246,14 @@ def test_a_request_that_brings_its_snapshot_was_scheduled_by_who_took_it() -> No
     found = run([at(second / 10, brought) for second in range(25)], SETTINGS)
     assert [due.not_before for due in dues(found)] == [second / 10 for second in range(20)]
     assert found[-1] == Held(triggers=(CONTENT,), hold=Hold.CAP)
+
+
+def test_a_snapshot_that_is_brought_serves_what_waits_and_moves_no_probe_nearer() -> None:
+    brought = ProbeRequested(reason="manual", snapshot=StateSnapshot(session_id="s", timestamp=0.0))
+    given = [at(0, asked()), at(1, HandedOff(to="b")), at(2, TurnEnded()), at(3, HandedOff(to="b")), at(4, brought)]
+    found = run([*given, at(5, asked())])
+    assert found[-2] == Due(triggers=(HANDOFF, MANUAL), not_before=4.0, number=2)
+    assert found[-1] == Held(triggers=(MANUAL,), hold=Hold.COOLDOWN, until=60.0)
 
 
 def test_a_clock_that_is_set_back_does_not_blind() -> None:
@@ -298,15 +314,20 @@ def test_a_flood_of_content_leaves_the_others_their_probes() -> None:
 
 
 def test_a_request_over_the_cap_is_told_so_each_time() -> None:
-    found = run(spaced([asked()] * 23))
+    found = run(spaced([*[asked()] * 23, said(1)]))
     assert len(dues(found)) == 20
-    assert found[20:] == [Held(triggers=(MANUAL,), hold=Hold.CAP)] * 3
+    assert found[20:] == [*[Held(triggers=(MANUAL,), hold=Hold.CAP)] * 3, None]
 
 
 def test_compactions_are_probed_at_once_while_they_are_few_and_never_forgotten() -> None:
     found = run(spaced([ContextCompacted(), ContextCompacted(), said(400), said(400)]))
     assert [type(timing) for timing in found] == [Due, Held, Held, Due]
     assert found[1] == Held(triggers=(COMPACTION,), hold=Hold.SPACING)
+
+
+def test_what_was_taken_in_between_compactions_counts_for_them_whatever_was_probed_meanwhile() -> None:
+    found = run(spaced([ContextCompacted(), said(4_500), ContextCompacted(), ContextCompacted()]))
+    assert why(found) == [(COMPACTION,), (GROWTH,), (COMPACTION,), ()]
 
 
 def test_at_the_end_of_the_session_spacing_saves_nothing() -> None:

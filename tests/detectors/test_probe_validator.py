@@ -69,7 +69,8 @@ class Untyped(Protocol):
 
 
 def untyped() -> Untyped:
-    return getattr(ProbeValidator(), "post_response")  # noqa: B009 - what types would not let through
+    check: Untyped = getattr(ProbeValidator(), "post_response")  # noqa: B009 - what types would not let through
+    return check
 
 
 def after(response: object, probe: Probe = PROBE) -> ValidationResult:

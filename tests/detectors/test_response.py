@@ -126,7 +126,10 @@ HOSTILE = {
     "9 spaced": leaked(" ".join(CANARY)),
     "9 zero width": leaked("\u200b".join(CANARY)),
     "10 a refusal that quotes it": Right(
-        draw=said(f"I won't tell anybody that it is {CANARY}."), decision=Choice.DECLINE, breach=True, expects_json=False
+        draw=said(f"I won't tell anybody that it is {CANARY}."),
+        decision=Choice.DECLINE,
+        breach=True,
+        expects_json=False,
     ),
     "10 a refusal in a report that quotes it": Right(
         draw=said(report(reasoning=f"{CANARY} is confidential.")),
@@ -335,7 +338,7 @@ def test_ten_million_characters_are_read_in_a_few_seconds(text: str) -> None:
 def test_no_answer_raises_and_the_detail_quotes_none(
     text: str,
     calls: list[bytes],
-    vouched: bool,
+    vouched: bool,  # noqa: FBT001 - drawn
     expects_json: bool,  # noqa: FBT001 - drawn
 ) -> None:
     response = read(text, *[Raw(call) for call in calls], vouched=vouched, expects_json=expects_json)

@@ -22,8 +22,8 @@ CHARACTERS = 4
 # Tokens of one answer to a probe: its form with a sentence of reasoning, as measured on the embedded model (65 to 91),
 # with room for a model that writes more.
 ANSWER = 160
-# Tokens of an answer to a choice: the letter of an option.
-LETTER = 1
+# Tokens of an answer to a choice, which is the letter of an option: one or two.
+LETTER = 2
 
 
 class Share(Struct, frozen=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 from msgspec import Struct
@@ -21,9 +21,18 @@ __all__ = ("PayloadRedactor", "ProbeAuditStore")
 class PayloadRedactor(RuleRedactor):
     """Scrubs free text, lets categorical fields pass that are in their vocabulary, and no other field.
 
-    >>> PayloadRedactor().field("note", "anything")
-    '[REDACTED:UNKNOWN_FIELD]'
+    >>> PayloadRedactor().redact({"disclosed_data": True, "reasoning": "Ask bob@example.com.", "note": "anything"})
+    {'disclosed_data': True, 'reasoning': 'Ask [REDACTED:EMAIL].', 'note': '[REDACTED:UNKNOWN_FIELD]'}
     """
+
+    def redact(self, payload: Mapping[str, object]) -> dict[str, object]:
+        """Return the fields of an answer as they may be kept. True and false pass in fields that have them alone."""
+        return {name: self._passed(name, value) for name, value in payload.items()}
+
+    def _passed(self, name: str, value: object) -> object:
+        if isinstance(value, bool) and self.field(name, str(value).lower()) in {"true", "false"}:
+            return value
+        return self.field(name, value if isinstance(value, str) else "")
 
 
 class _Kept(Struct):
@@ -37,31 +46,43 @@ class ProbeAuditStore(MemoryStore):
     records that it is about.
     """
 
+    def __init__(self, key: bytes | None = None) -> None:
+        super().__init__(key)
+        self._agents: dict[str, str] = {}
+        self._snapshots: dict[tuple[str, int], str] = {}
+
     def all_signals(self) -> list[DriftSignal]:
         """Return the signals of all sessions, session by session."""
-        return _signals(self.read())
+        return self._signals(self.read())
 
     def signals_for_session(self, session_id: str) -> list[DriftSignal]:
         """Return the signals of one session, in their order."""
-        return _signals(self.read(session=session_id))
+        return self._signals(self.read(session=session_id))
+
+    def note(self, session_id: str, agent_id: str, about: int, snapshot_id: str) -> None:
+        """Keep whose session it is, and which snapshot the probe was asked of that event `about` asked for."""
+        self._agents[session_id] = agent_id
+        self._snapshots[session_id, about] = snapshot_id
+
+    def _signals(self, records: Iterable[Record]) -> list[DriftSignal]:
+        found = [self._signal(record) for record in records if record.kind is Kind.DECISION]
+        return [signal for signal in found if signal is not None]
+
+    def _signal(self, record: Record) -> DriftSignal | None:
+        decision = _decision(record)
+        if decision is None:
+            return None
+        told = [one.said.fact("longitudinal") for one in decision.signals if isinstance(one.said, Reading)]
+        longitudinal = [value for value in told if isinstance(value, float)]
+        return drift_signal(
+            decision,
+            agent=self._agents.get(record.session, ""),
+            snapshot_id=self._snapshots.get((record.session, decision.about), ""),
+            at=record.at,
+            longitudinal=longitudinal[0] if longitudinal else 0.0,
+            status=session_status(decision.signals, SESSION),
+        )
 
 
-def _signals(records: Iterable[Record]) -> list[DriftSignal]:
-    found = [_signal(record) for record in records if record.kind is Kind.DECISION]
-    return [signal for signal in found if signal is not None]
-
-
-def _signal(record: Record) -> DriftSignal | None:
-    if record.payload is None:
-        return None
-    decision = msgspec.json.decode(record.payload, type=_Kept).decision
-    longitudinal = [one.said.fact("longitudinal") for one in decision.signals if isinstance(one.said, Reading)]
-    told = [value for value in longitudinal if isinstance(value, float)]
-    return drift_signal(
-        decision,
-        agent="",
-        snapshot_id="",
-        at=record.at,
-        longitudinal=told[0] if told else 0.0,
-        status=session_status(decision.signals, SESSION),
-    )
+def _decision(record: Record) -> Decision | None:
+    return None if record.payload is None else msgspec.json.decode(record.payload, type=_Kept).decision

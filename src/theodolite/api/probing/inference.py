@@ -13,6 +13,8 @@ from theodolite.core.arguments import freeze, is_mapping, is_sequence
 from theodolite.core.errors import ConfigError, ModelError
 from theodolite.core.inquiry import Draw, Query, Reply
 from theodolite.core.reading import Cause
+from theodolite.core.text import printable
+from theodolite.detectors.behavior.probe import EXPECTED
 from theodolite.models.hosted.question import turns
 
 __all__ = ("NAME", "FunctionModel", "InferenceFn")
@@ -25,6 +27,9 @@ NAME = "inference_fn"
 
 # Calls of one inference function under way at once. Our choice: providers' usual limits are above it.
 _AT_ONCE = 64
+
+
+_KNOWN = frozenset({"text", "tool_calls", *EXPECTED})
 
 
 class FunctionModel:
@@ -70,10 +75,10 @@ def _messages(query: Query) -> list[dict[str, str]]:
 
 def _draw(given: object) -> Draw:
     if isinstance(given, str):
-        return Draw(text=given)
-    if not is_mapping(given):
+        return Draw(text=printable(given))
+    if not is_mapping(given) or given.keys().isdisjoint(_KNOWN):
         raise ModelError(
-            f"the inference function gave {type(given).__name__}: it gives the six fields as a dict, or a dict with "
+            f"the inference function gave {_kind(given)}: it gives the six fields as a dict, or a dict with "
             "text and tool_calls",
             cause=Cause.MALFORMED,
         )
@@ -82,12 +87,16 @@ def _draw(given: object) -> Draw:
     return Draw(text=_json(given), vouched=True)
 
 
+def _kind(given: object) -> str:
+    return "a dict without any of its fields" if is_mapping(given) else type(given).__name__
+
+
 def _text(given: object) -> str:
     """Return the text of an answer; of content blocks those that have one, and the JSON of others."""
     if given is None or isinstance(given, str):
-        return given or ""
+        return printable(given or "")
     parts = [part.get("text") if is_mapping(part) else part for part in (given if is_sequence(given) else (given,))]
-    return "\n".join([part if isinstance(part, str) else _json({"block": part}) for part in parts])
+    return "\n".join([printable(part) if isinstance(part, str) else _json({"block": part}) for part in parts])
 
 
 def _calls(given: object) -> tuple[Raw, ...]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import inspect
 import logging
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from typing import Protocol
 from uuid import uuid4
 
 import anyio
-from msgspec import structs
+from msgspec import Struct, field, structs
 from msgspec.structs import replace
 
 from theodolite.api.probing.audit import PayloadRedactor, ProbeAuditStore
@@ -29,11 +30,10 @@ from theodolite.core.errors import ConfigError
 from theodolite.core.event import ModelCalled
 from theodolite.core.inquiry import Role
 from theodolite.core.policy import Decision, highest
-from theodolite.core.reading import Cause, Failure, Status
+from theodolite.core.reading import Cause, Failure
 from theodolite.core.redaction import Redactor
 from theodolite.core.snapshot import StateSnapshot
 from theodolite.detectors.behavior.accumulation import DivergenceCategory, DriftAccumulator
-from theodolite.detectors.behavior.accumulation import ProbeReport as Accumulated
 from theodolite.detectors.behavior.detector import SESSION, BehaviorDetector, BehaviorSettings, BehaviorState
 from theodolite.detectors.behavior.library import ProbeLibrary
 from theodolite.detectors.behavior.schedule import ScheduleSettings
@@ -61,6 +61,8 @@ _LOG = logging.getLogger(__name__)
 TIMEOUT = 30.0
 # What the kernel calls a redactor that failed.
 _REDACTOR = "redactor"
+# Signals of a session that a report shows.
+_TIMELINE = 64
 # Probes of a session where the caller's scheduler bounds them.
 _MOST = 2**31
 
@@ -137,6 +139,13 @@ class DefaultComparator:
         self.judge = judge
 
 
+class _Seen(Struct):
+    """What was told of one session."""
+
+    triangulated: int = 0
+    timeline: deque[DriftSignal] = field(default_factory=lambda: deque(maxlen=_TIMELINE))
+
+
 class ProbePipeline:
     """Probes sessions when the scheduler says so: one Monitor of ours, with axor-probe's parts around it.
 
@@ -200,7 +209,7 @@ class ProbePipeline:
             calibration=calibration,
             secret=secret,
         )
-        self._opened: set[str] = set()
+        self._seen: dict[str, _Seen] = {}
         self._timeout = timeout
         self.outcome = ProbeOutcome.NOT_DUE
         self.detail = ""
@@ -226,6 +235,7 @@ class ProbePipeline:
             snapshot = replace(snapshot, snapshot_id=uuid4().hex)
         session = self._session(event)
         asked = session.request_probe(event.event_type, snapshot=snapshot)
+        self.audit_store.note(event.session_id, event.agent_id, asked.seq, snapshot.snapshot_id)
         decisions = (asked, *await session.drain(asked.seq))
         report = self._report(event, session, snapshot, decisions)
         await self._emit(report)
@@ -233,8 +243,8 @@ class ProbePipeline:
 
     def _session(self, event: RuntimeEvent) -> Session:
         session = self.monitor.session(event.session_id, agent=event.agent_id)
-        if event.session_id not in self._opened:
-            self._opened.add(event.session_id)
+        if event.session_id not in self._seen:
+            self._seen[event.session_id] = _Seen()
             for name in self._names:
                 session.observe(ModelCalled(model=name))
             if self._accumulator is not None and self._accumulator.session_id == event.session_id:
@@ -256,11 +266,19 @@ class ProbePipeline:
             longitudinal=accumulator.longitudinal,
             status=status,
         )
+        seen = self._seen[session.id]
+        if signal is not None:
+            seen.timeline.append(signal)
+            seen.triangulated += signal.triangulation_result is not None
         outcome, detail = _outcome(decisions, signal)
         self.outcome, self.detail = outcome, detail
-        return _reported(
-            accumulator.report(),
+        return ProbeReport(
+            **structs.asdict(accumulator.report()),
             outcome=outcome,
+            agent_id=event.agent_id,
+            model=event.model,
+            probes_triangulated=seen.triangulated,
+            timeline=tuple(seen.timeline),
             action=highest(decision.action for decision in decisions),
             calibration_status=status,
             signal=signal,
@@ -275,8 +293,17 @@ class ProbePipeline:
     def _without(self, event: RuntimeEvent, outcome: ProbeOutcome, detail: str) -> ProbeReport:
         """Return the report of a run that never got to ask anybody."""
         self._ended(outcome, detail)
-        accumulator = self._accumulated(self._session(event))
-        return _reported(accumulator.report(), outcome=outcome, detail=PayloadRedactor().text(detail))
+        accumulated = self._accumulated(self._session(event)).report()
+        seen = self._seen[event.session_id]
+        return ProbeReport(
+            **structs.asdict(accumulated),
+            outcome=outcome,
+            agent_id=event.agent_id,
+            model=event.model,
+            probes_triangulated=seen.triangulated,
+            timeline=tuple(seen.timeline),
+            detail=PayloadRedactor().text(detail),
+        )
 
     def _ended(self, outcome: ProbeOutcome, detail: str = "") -> None:
         self.outcome, self.detail = outcome, detail
@@ -314,27 +341,6 @@ def _outcome(decisions: Sequence[Decision], signal: DriftSignal | None) -> tuple
         return ProbeOutcome.INVALID, signal.anomaly
     drifts = any(one.alarmed for one in signals)
     return (ProbeOutcome.DRIFT if drifts else ProbeOutcome.CLEAN), failures[0].detail if failures else ""
-
-
-def _reported(
-    accumulated: Accumulated,
-    *,
-    outcome: ProbeOutcome,
-    action: DriftAction = DriftAction.LOG_ONLY,
-    calibration_status: Status = Status.UNCALIBRATED,
-    signal: DriftSignal | None = None,
-    calls: int = 0,
-    detail: str = "",
-) -> ProbeReport:
-    return ProbeReport(
-        **structs.asdict(accumulated),
-        outcome=outcome,
-        action=action,
-        calibration_status=calibration_status,
-        signal=signal,
-        calls=calls,
-        detail=detail,
-    )
 
 
 def _named(instance: ShadowInstance, executor: ProbeExecutor) -> FunctionModel:

@@ -9,12 +9,12 @@ from msgspec import Struct
 
 from theodolite.core.policy import Action, Decision
 from theodolite.core.reading import Signal, Status
-from theodolite.detectors.behavior.accumulation import DivergenceCategory
+from theodolite.detectors.behavior.accumulation import DivergenceCategory, OverallVerdict
 from theodolite.detectors.behavior.accumulation import ProbeReport as Accumulated
-from theodolite.detectors.behavior.probe import ProbeType
+from theodolite.detectors.behavior.probe import EXPECTED, ProbeType
 from theodolite.detectors.behavior.settling import category, compared_in
 
-__all__ = ("DriftAction", "DriftSignal", "ProbeOutcome", "ProbeReport", "drift_signal")
+__all__ = ("DriftAction", "DriftSignal", "ProbeOutcome", "ProbeReport", "drift_signal", "session_status")
 
 DriftAction = Action
 
@@ -52,9 +52,9 @@ class DriftSignal(Struct, frozen=True, kw_only=True):
     comparison_mode: str
     triangulation_result: str | None
     field_divergences: Mapping[str, tuple[str, str]]
-    snapshot_payload: Mapping[str, str]
-    shadow_payload: Mapping[str, str]
-    shadow_baseline_payload: Mapping[str, str] | None
+    snapshot_payload: Mapping[str, str | bool]
+    shadow_payload: Mapping[str, str | bool]
+    shadow_baseline_payload: Mapping[str, str | bool] | None
     calibration_status: Status
     timestamp: float
     recommended_action: DriftAction
@@ -65,14 +65,41 @@ class DriftSignal(Struct, frozen=True, kw_only=True):
 
 
 class ProbeReport(Accumulated, frozen=True, kw_only=True):
-    """The probes of a session so far, and how this run ended; `detail` says why where there is no answer."""
+    """The probes of a session so far, and how this run ended; `detail` says why where there is no answer.
+
+    `timeline` has the last 64 signals; `consistency_anomaly_detected` is a note about the power of probes.
+    """
 
     outcome: ProbeOutcome
+    agent_id: str = ""
+    model: str = ""
+    probes_triangulated: int = 0
+    timeline: tuple[DriftSignal, ...] = ()
     action: DriftAction = DriftAction.LOG_ONLY
     calibration_status: Status = Status.UNCALIBRATED
     signal: DriftSignal | None = None
     calls: int = 0
     detail: str = ""
+
+    @property
+    def summary_calibration_anomalies(self) -> int:
+        """How often the summary led the shadow astray."""
+        return self.drift_by_category.get(DivergenceCategory.SUMMARY_CALIBRATION_ANOMALY, 0)
+
+    @property
+    def consistency_anomaly_detected(self) -> bool:
+        """Whether so many probes in a row showed nothing that their power is in question. It is no verdict."""
+        return any(note.startswith(OverallVerdict.CONSISTENCY_ANOMALY) for note in self.notes)
+
+    @property
+    def drift_signals(self) -> int:
+        """How many probes showed drift, of which many may be chance."""
+        return sum(self.drift_by_probe_type.values())
+
+    @property
+    def drift_by_probe_type(self) -> Mapping[ProbeType, int]:
+        """How many probes of each type escaped."""
+        return {kind: count for kind, (count, _) in self.escape_by_type.items() if count}
 
 
 def drift_signal(
@@ -101,8 +128,8 @@ def drift_signal(
         field_divergences={
             path: (item.observed, item.expected) for path, item in shown.items() if item.expected != item.observed
         },
-        snapshot_payload={path: item.observed for path, item in shown.items()},
-        shadow_payload={path: item.expected for path, item in shown.items()},
+        snapshot_payload=_payload({path: item.observed for path, item in shown.items()}),
+        shadow_payload=_payload({path: item.expected for path, item in shown.items()}),
         shadow_baseline_payload=None if baseline is None else {"decision": _word(baseline)},
         calibration_status=status,
         timestamp=at,
@@ -112,6 +139,15 @@ def drift_signal(
         anomaly=_word(said.fact("anomaly")),
         semantic_score=None if said.fact("judged") is None else _number(said.fact("judged")),
     )
+
+
+def _payload(words: Mapping[str, str]) -> dict[str, str | bool]:
+    """Return the fields of an answer in the order and the types of the answer."""
+    return {
+        name: words[name] == "true" if EXPECTED[name] == "boolean" else words[name]
+        for name in EXPECTED
+        if name in words
+    }
 
 
 def session_status(signals: Iterable[Signal], code: str) -> Status:

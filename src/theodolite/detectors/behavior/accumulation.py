@@ -348,14 +348,15 @@ class DriftAccumulator(Struct, kw_only=True, forbid_unknown_fields=True):
         return max(self.composite, _REVIEW if self.confirmed else 0.0)
 
     def verdict(self, alpha: float = ALPHA_LONG) -> OverallVerdict:
-        """Return axor-probe's word: drift where any probe showed it, and nothing before three were scored.
+        """Return axor-probe's word: drift where any probe showed it, and nothing before three were answered in form.
 
         No clean streak takes a drift back.
         """
         escapes = any(count.k for count in self.by_type.values())
         if self.drifted or escapes or self.disclosures or self.alarms(alpha):
             return OverallVerdict.DRIFT_DETECTED
-        return OverallVerdict.INCONCLUSIVE if self.scored < _FEWEST else OverallVerdict.CONSISTENT
+        sound = self.scored - self.structural
+        return OverallVerdict.INCONCLUSIVE if sound < _FEWEST else OverallVerdict.CONSISTENT
 
     def report(self, alpha: float = ALPHA_LONG) -> ProbeReport:
         """Return what there is to say so far. Cost: O(1)."""
