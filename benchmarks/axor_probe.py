@@ -55,12 +55,12 @@ TURNS = [
     for role, said in (("user", "When does the branch open?"), ("assistant", "At nine, on Saturday at ten."))
 ]
 
-def model(role, answer, delay):
+def model(role, answer, delay, summed=None):
     async def inference(messages):
         CALLS[role] += 1
         if delay:
             await asyncio.sleep(delay)
-        return dict(answer)
+        return dict(summed if summed and "session_depth" in str(messages) else answer)
     return inference
 
 class Due:
@@ -75,8 +75,9 @@ class Live:
                 trusted_user=True, prior_authorization=False, data_sensitivity="low", escalation_chain="none",
                 external_reads_count=0, taint_active=False, session_depth=8))
 
-def wired(session, delay=0.0, answer=REFUSAL):
-    shadow = model("shadow", REFUSAL, delay)
+def wired(session, delay=0.0, answer=REFUSAL, led_astray=False):
+    # Ambiguous for ours: the session answers as a benign context does, and a shadow with a summary does not.
+    shadow = model("shadow", answer if led_astray else REFUSAL, delay, REFUSAL)
     return first.ProbePipeline(
         scheduler=Due(), snapshot_factory=Live(),
         executor=first.ProbeExecutor(model("subject", answer, delay)),
@@ -119,24 +120,26 @@ async def early():
         times = await probes(wired(f"s-{number}"), f"s-{number}", 20)
         last.append(times[-1])
         whole.append(sum(times) / len(times))
-    return {"20th": median(last), "mean of 20": median(whole), "calls": sum(CALLS.values()) / count / 20}
+    calls = sum(CALLS.values()) / count / 20
+    return {"20th probe in us": median(last), "mean of 20 in us": median(whole), "calls a probe": calls}
 
 async def late():
     times = await probes(wired("s"), "s", count)
-    return {"first": median(times[:100]), "last": median(times[-100:]), "all, s": sum(times) / 1e6}
+    early, late = median(times[:100]), median(times[-100:])
+    return {"median of the first 100 in us": early, "median of the last 100 in us": late, "all in s": sum(times) / 1e6}
 
 async def memory():
     await probes(wired("warm"), "warm", 50)
     pipeline, before = wired("s"), resident()
     await probes(pipeline, "s", count)
-    return {"MiB": (resident() - before) / 2**20}
+    return {"grown in MiB": (resident() - before) / 2**20}
 
 async def waiting(answer, triangulated=False):
     spent, calls = [], []
     await probes(wired("warm", 0.0, answer), "warm", 3)
-    for number in range(1000):
+    for number in range(200):
         CALLS.update(dict.fromkeys(CALLS, 0))
-        pipeline, due = wired(f"s-{number}", 0.05, answer), event(f"s-{number}")
+        pipeline, due = wired(f"s-{number}", 0.05, answer, triangulated), event(f"s-{number}")
         start = time.perf_counter()
         await pipeline.run(due)
         took = (time.perf_counter() - start) * 1e3
@@ -145,7 +148,7 @@ async def waiting(answer, triangulated=False):
             calls.append(sum(CALLS.values()))
         if len(spent) == count:
             break
-    return {"ms": median(spent), "calls": sum(calls) / len(calls)}
+    return {"one probe in ms": median(spent), "calls a probe": sum(calls) / len(calls)}
 
 async def crowd(one=False):
     await probes(wired("warm"), "warm", 20)
@@ -162,7 +165,7 @@ async def crowd(one=False):
     start = time.perf_counter()
     await asyncio.gather(*[several(name, pipeline) for name, pipeline in pipelines.items()])
     took = time.perf_counter() - start
-    return {"ms": once * 1e3, "of that CPU, ms": cpu * 1e3, "probes a second": 200 * count / took}
+    return {"one probe each in ms": once * 1e3, "CPU of that in ms": cpu * 1e3, "probes a second": 200 * count / took}
 
 made = {
     "early": early, "late": late, "memory": memory, "crowd": crowd,
@@ -210,15 +213,16 @@ def cached() -> Path:
     return Path(home) / "theodolite" / "benchmarks" / PEER_PACKAGE.replace("==", "-")
 
 
-def beside(sides: list[Side], what: str, count: int) -> list[Mapping[str, float]]:
+def beside(sides: list[Side], part: str, count: int) -> list[Mapping[str, float]]:
     """Measure one part on each side and print it, the second one with its ratio to the first."""
-    print(f"{what}, {count}:", flush=True)
-    measured = [side.measure(what, count) for side in sides]
+    print(f"{part}, {count}:", flush=True)
+    measured = [side.measure(part, count) for side in sides]
     for name in measured[0]:
         own = measured[0][name]
         for side, figures in zip(sides, measured, strict=True):
             ratio = figures[name] / own if own and side is not sides[0] else None
-            row(f"  {name}, {side.name}", figures[name], "", ratio=ratio)
+            what, _, unit = name.partition(" in ")
+            row(f"  {what}, {side.name}", figures[name], unit, ratio=ratio)
     return measured
 
 
@@ -246,7 +250,7 @@ def main() -> int:
     beside(sides[:1], "together", 2 if options.short else 10)
     print("memory of one session")
     beside(sides, "memory", 1_000 if options.short else 10_000)
-    growth = late[0]["last"] / early[0]["20th"]
+    growth = late[0]["median of the last 100 in us"] / early[0]["20th probe in us"]
     flat = row("CPU of ours, last probe over the 20th", growth, "x", budget=1.5)
     return 0 if flat else 1
 

@@ -40,6 +40,7 @@ class Kept(Struct, frozen=True, kw_only=True):
     model: str
     draws: tuple[Draw, ...] = ()
     choice: tuple[tuple[str, float], ...] = ()
+    exact: bool = True  # of what was kept before this was noted all came from the embedded model
     usage: Usage = Usage()
 
 
@@ -115,7 +116,9 @@ class Asker:
         return hashlib.sha256(self.name.encode() + b"\n" + msgspec.json.encode(query)).hexdigest()[:32]
 
     def _keep(self, key: str, reply: Reply) -> None:
-        kept = Kept(key=key, model=reply.model, draws=reply.draws, choice=reply.choice, usage=reply.usage)
+        kept = Kept(
+            key=key, model=reply.model, draws=reply.draws, choice=reply.choice, exact=reply.exact, usage=reply.usage
+        )
         self._kept[key] = kept
         if self._path is not None:
             self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -134,7 +137,9 @@ def _read(path: Path) -> Iterator[Kept]:
 
 
 def _reply(kept: Kept, query: Query) -> Reply:
-    return Reply(query=query, model=kept.model, draws=kept.draws, choice=kept.choice, usage=kept.usage)
+    return Reply(
+        query=query, model=kept.model, draws=kept.draws, choice=kept.choice, exact=kept.exact, usage=kept.usage
+    )
 
 
 class _Progress:

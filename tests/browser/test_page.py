@@ -35,6 +35,8 @@ from theodolite.core.event import AnyEvent, ToolResultObserved
 from theodolite.core.inquiry import Query, Role
 from theodolite.core.reader import Unreadable
 from theodolite.detectors.behavior.detector import BehaviorDetector
+from theodolite.detectors.behavior.library import ProbeLibrary, shipped
+from theodolite.detectors.behavior.probe import ProbeType
 from theodolite.detectors.trajectory.margin import MarginDetector
 from theodolite.detectors.trajectory.shadow_memory import ShadowMemoryDetector
 from theodolite.redactors.rules import RuleRedactor
@@ -47,6 +49,7 @@ from theodolite.runtime.prober import Prober
 from theodolite.runtime.replay import Sighting, replay
 from theodolite.testing.fakes import ScriptedModel
 from theodolite.testing.sessions import clean_session, hijacked_session, stamped
+from theodolite.verifiers.triangulation import TriangulationVerifier
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 BROWSER = next(filter(None, map(shutil.which, NAMES)), None)
@@ -287,7 +290,11 @@ def _answer(query: Query) -> str:
 
 def _probed() -> Iterator[Sighting | Unreadable]:
     panel = Panel(dict.fromkeys(Role, ScriptedModel(_answer)))
-    monitor = Monitor([MarginDetector(), BehaviorDetector()], redactor=RuleRedactor(), panel=panel)
+    disclosing = [one for one in shipped().templates if one.probe_type is ProbeType.DATA_DISCLOSURE]
+    behavior = BehaviorDetector(library=ProbeLibrary(version="1.0.0", templates=tuple(disclosing)))
+    # What is decided and cited is looser, which is near to the threshold: a third instance is asked.
+    verifiers = [TriangulationVerifier()]
+    monitor = Monitor([MarginDetector(), behavior], verifiers=verifiers, redactor=RuleRedactor(), panel=panel)
     with Prober(panel, reason="a test") as prober:
         yield from replay([*stamped(hijacked_session(), session="probed")], monitor, prober)
 
@@ -409,6 +416,9 @@ def test_both_sightings_stand_beside_each_other_and_on_a_small_screen_one_below_
     shadows = browser.boxes("#s3 .shadow tbody tr td:nth-of-type(1)")
     sessions = browser.boxes("#s3 .shadow tbody tr td:nth-of-type(2)")
     assert len(shadows) == len(sessions) == 6
+    (third,) = browser.boxes("#s3 .shadow tbody td.said:nth-of-type(3)")
+    assert third.beside(sessions[1]) is beside
+    assert third.right <= width
     for shadow, session in zip(shadows, sessions, strict=True):
         assert shadow.beside(session) is beside
         assert shadow.above(session) is not beside
@@ -430,11 +440,12 @@ def test_headings_and_charts_stand_in_order_within_the_page(browser: Browser, pa
     assert sizes == sorted(sizes, key=lambda size: -float(str(size)))
     articles, charts = browser.boxes("article"), browser.boxes("article > figure > svg")
     assert len(articles) == len(charts) == 3
-    for article, chart in zip(articles, charts, strict=True):
+    lanes = [2, 2, 3]  # the last was probed: one for its calls, one for the probe, one for all of its probes
+    for article, chart, count in zip(articles, charts, lanes, strict=True):
         assert article.left <= chart.left < chart.right <= article.right
         assert chart.right - chart.left > 0.9 * (article.right - article.left)
         assert article.top < chart.top < chart.bottom < article.bottom
-        assert chart.bottom - chart.top == 240, "two lanes of 100 pixels, and the axis"
+        assert chart.bottom - chart.top == 100 * count + 40, "lanes of 100 pixels, and the axis"
 
 
 def test_both_sightings_are_a_table_to_a_screen_reader_on_a_small_screen_too(browser: Browser, page: str) -> None:
@@ -443,9 +454,10 @@ def test_both_sightings_are_a_table_to_a_screen_reader_on_a_small_screen_too(bro
     heard = list(browser.names())
     assert ("table", "Two sightings of one point") in heard
     at = heard.index(("columnheader", "clean shadow"))
-    assert [name for role, name in heard[at:] if role == "columnheader"][:3] == [
+    assert [name for role, name in heard[at:] if role == "columnheader"][:4] == [
         "clean shadow",
         "this session",
+        "no context",
         "in short",
     ]
 

@@ -32,6 +32,7 @@ from theodolite.core.errors import ModelError
 from theodolite.core.event import (
     AnyEvent,
     GoalStated,
+    InquirySettled,
     MessageObserved,
     ProbeRequested,
     Source,
@@ -40,16 +41,19 @@ from theodolite.core.event import (
     ToolResultObserved,
     TurnEnded,
 )
-from theodolite.core.inquiry import Draw, Message, Query, Reply, Role
+from theodolite.core.inquiry import Draw, Exchange, Message, Query, Reply, Role
 from theodolite.core.intent import NormalizedIntent
 from theodolite.core.model import Model
 from theodolite.core.reader import Reader
 from theodolite.core.reading import Reading, Signal
 from theodolite.core.recording import HEADER, encode_line
 from theodolite.core.redaction import CategoricalOnly, DenyAll
+from theodolite.core.snapshot import StateSnapshot
 from theodolite.core.verifier import Case
 from theodolite.detectors.anomaly.detector import AnomalyDetector
-from theodolite.detectors.behavior.detector import BehaviorDetector, Snapshot
+from theodolite.detectors.behavior.arms import Arm, ProbeCase
+from theodolite.detectors.behavior.detector import SESSION, BehaviorDetector
+from theodolite.detectors.behavior.library import shipped as shipped_probes
 from theodolite.detectors.fusion import HijackFusion
 from theodolite.detectors.trajectory.answer import AnswerDetector
 from theodolite.detectors.trajectory.goal_drift import GoalDriftDetector
@@ -73,7 +77,7 @@ from theodolite.stores.memory import MemoryStore
 from theodolite.stores.sealing import SealedShelf, SealedStore, Sealer
 from theodolite.stores.sqlite import SQLiteStore
 from theodolite.testing.checks import asker, detector, fusion, integration, model, reader, redactor, shelf, store
-from theodolite.testing.checks.dialogue import by_role
+from theodolite.testing.checks.dialogue import by_role, converse
 from theodolite.testing.checks.law import Check, name_of
 from theodolite.testing.fakes import (
     AskingDetector,
@@ -83,6 +87,7 @@ from theodolite.testing.fakes import (
     FullStore,
     MemoryShelf,
     NonsenseDetector,
+    PolicyModel,
     Question,
     QuietDetector,
     RaisingDetector,
@@ -96,6 +101,7 @@ from theodolite.testing.fakes import (
 from theodolite.testing.provider import FakeProvider, Responds
 from theodolite.testing.sessions import flood_session, hijacked_session, stamped, synthetic_session
 from theodolite.verifiers.judge import JudgeVerifier
+from theodolite.verifiers.triangulation import TriangulationVerifier
 
 SKIPS: dict[tuple[type, str], str] = {}
 
@@ -235,11 +241,62 @@ def _drifted(query: Query) -> Reply:
     return Reply(query=query, model="m-1", draws=(Draw(text=text),))
 
 
-def _behavior() -> Laws:
+def _probe_cases() -> list[ProbeCase]:
+    """Return a probe of each type, as it is asked of a session that said hello."""
     tools = (Tool(name="send_money", parameters=Raw(b'{"type":"object"}')),)
-    snapshot = Snapshot(about=3, canary="TH-0123456789abcdef", messages=(Message("user", "Hello"),), tools=tools)
-    fixture = asker.AskerFixture(factory=BehaviorDetector, subjects=[snapshot], alarming=[_drifted])
-    laws = _laws(detector.CHECKS, detector.DetectorFixture(factory=BehaviorDetector, answers=[_drifted]))
+    snapshot = StateSnapshot(session_id="s-1", timestamp=0.0, context_window=(Message("user", "Hello"),))
+    library, benign = shipped_probes(), ((Message("user", "Fine day."),),)
+    templates = {template.probe_type: template for template in library.templates}
+    probes = [library.fill(one, b"words", canary="TH-0123456789abcdef") for one in templates.values()]
+    return [
+        ProbeCase(about=3, trigger="manual", probe=probe, snapshot=snapshot, references=benign, tools=tools)
+        for probe in probes
+    ]
+
+
+def _triangulation() -> Laws:
+    def exchange(probe: ProbeCase, arm: Arm, decision: str) -> Exchange:
+        query = probe.query(arm, "You help.")
+        text = json.dumps({"decision": decision})
+        return Exchange(query, Reply(query=query, model="m-1", draws=(Draw(text=text),)))
+
+    def case(probe: ProbeCase) -> Case:
+        code = f"behavior.{probe.probe.probe_type.value}"
+        said = Reading(detector="behavior", version="1", code=code, score=0.45)
+        arms = ((Arm.SUBJECT, "comply"), (Arm.SHADOW, "decline"))
+        exchanges = tuple([exchange(probe, arm, decision) for arm, decision in arms])
+        return Case(signal=Signal(said=said, ambiguous=True), exchanges=exchanges)
+
+    fixture = asker.AskerFixture(
+        factory=TriangulationVerifier,
+        subjects=list(map(case, _probe_cases())),
+        bands={code: band for code, band in BehaviorDetector().bands.items() if code in TriangulationVerifier.codes},
+        alarming=[lambda query: Reply(query=query, model="m-1", draws=(Draw(text='{"decision": "decline"}'),))],
+    )
+    return _laws(asker.CHECKS, fixture)
+
+
+def _asked_for() -> list[AnyEvent]:
+    """Return a session of which probes are asked for, each of a snapshot of its own: these no cooldown holds."""
+    snapshot = StateSnapshot(session_id="s-1", timestamp=0.0, context_window=(Message("user", "Hello"),))
+    return [ProbeRequested(reason="manual", snapshot=snapshot) for _ in range(20)]
+
+
+def _settled_probes() -> list[AnyEvent]:
+    """Return what twenty probes of a drifted session came to."""
+    probing = BehaviorDetector()
+    said = [converse(probing.inquire(case), _drifted).said or () for case in _probe_cases()]
+    return [ProbeRequested(reason="manual"), *[InquirySettled(asker="behavior", about=0, said=one) for one in said]]
+
+
+def _behavior() -> Laws:
+    alarming: dict[str, Callable[[], list[AnyEvent]]] = dict.fromkeys(BehaviorDetector().bands, _asked_for)
+    alarming[SESSION] = _settled_probes
+    own = {code: band for code, band in BehaviorDetector().bands.items() if code != SESSION}
+    fixture = asker.AskerFixture(factory=BehaviorDetector, subjects=_probe_cases(), alarming=[_drifted], bands=own)
+    laws = _laws(
+        detector.CHECKS, detector.DetectorFixture(factory=BehaviorDetector, answers=[_drifted], alarming=alarming)
+    )
     return {**laws, **{f"asker.{law}": check for law, check in _laws(asker.CHECKS, fixture).items()}}
 
 
@@ -416,6 +473,7 @@ SETUPS: dict[type, Callable[[Path], Laws]] = {
             factory=lambda: PydanticAIModel("test"), failing=[lambda: PydanticAIModel(FunctionModel(_no_answer))]
         ),
     ),
+    PolicyModel: lambda _: _laws(model.CHECKS, model.ModelFixture(factory=PolicyModel, failing=FAILING)),
     AnomalyDetector: lambda _: _anomaly(),
     AnswerDetector: lambda _: _answering(),
     BehaviorDetector: lambda _: _behavior(),
@@ -430,6 +488,7 @@ SETUPS: dict[type, Callable[[Path], Laws]] = {
     ScriptedDetector: lambda _: _detector(lambda: ScriptedDetector(script={ToolCallProposed: 0.75, 3: 0.25})),
     AskingDetector: lambda _: {**_detector(AskingDetector, asks=True), **_asker()},
     JudgeVerifier: lambda _: _judge(),
+    TriangulationVerifier: lambda _: _triangulation(),
     ScriptedVerifier: lambda _: _verifier(),
     MemoryStore: lambda _: _laws(
         store.CHECKS, store.StoreFixture(factory=lambda: store.Opened(MemoryStore(KEY)), key=KEY)

@@ -10,10 +10,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from subprocess import CompletedProcess
 
+import msgspec
 import pytest
 from typer.testing import CliRunner, Result
 
 from theodolite.cli.main import app
+from theodolite.core.inquiry import Message as Said
+from theodolite.core.inquiry import Query, Role
+from theodolite.testing.fakes.policies import PolicyModel
+from theodolite.testing.provider import Asked, Says
 
 Message = Mapping[str, object]
 
@@ -108,3 +113,61 @@ def shell(home: Path) -> Callable[..., CompletedProcess[str]]:
         )
 
     return run
+
+
+class _Written(msgspec.Struct):
+    role: str
+    content: str
+
+
+def _asked(asked: Asked) -> Query:
+    """Return the question that an OpenAI request puts."""
+    system, *said = msgspec.convert(asked.body["messages"], list[_Written])
+    prompt, letter, listed = said.pop().content.partition("\n\nA. ")
+    lines = f"{letter[2:]}{listed}".partition("\n\nAnswer with")[0].splitlines()
+    told = [Said(one.role, one.content.removeprefix("Result of a tool:\n")) for one in said]
+    return Query(
+        role=Role.SUBJECT,
+        system=system.content,
+        context=tuple(told),
+        prompt=prompt,
+        options=tuple([line[3:] for line in lines]),
+        schema=msgspec.Raw(b"{}"),
+        canary=system.content.rpartition("told to nobody: ")[2] if "told to nobody: " in system.content else "",
+    )
+
+
+@pytest.fixture
+def policed() -> Callable[[PolicyModel], Callable[[Asked], Says]]:
+    """Return what makes the script of a provider out of a model with a known policy."""
+
+    def script(model: PolicyModel) -> Callable[[Asked], Says]:
+        def answer(asked: Asked) -> Says:
+            query = _asked(asked)
+            reply = model.reply(query)
+            [draw] = reply.draws
+            if not query.options:
+                return Says(text=draw.text)
+            letters = dict(zip("ABC", [chance for _, chance in reply.choice], strict=True)) if reply.exact else {}
+            return Says(text="ABC"[query.options.index(draw.text)], letters=letters)
+
+        return answer
+
+    return script
+
+
+@pytest.fixture
+def shop(home: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+    """Return what writes settings with a model `shop` that a provider answers for."""
+    monkeypatch.setenv("SHOP_KEY", "sk-none")
+
+    def write(base_url: str, more: str = "") -> Path:
+        path = home / "theodolite.toml"
+        path.write_text(
+            f'[models.shop]\nkind = "openai"\nmodel = "m-1"\nbase_url = "{base_url}"\n'
+            f'api_key_env = "SHOP_KEY"\nprice = {{ input = 2.0, output = 8.0 }}\n{more}',
+            encoding="utf-8",
+        )
+        return path
+
+    return write

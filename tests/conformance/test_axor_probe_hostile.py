@@ -567,6 +567,7 @@ def test_13_a_shadow_that_the_summary_turned_is_counted_and_shown() -> None:
     assert {signal.comparison_mode for signal in signals} == {"triangulated"}
     assert {signal.triangulation_result for signal in signals} == {"summary_calibration_anomaly"}
     assert {signal.snapshot_payload["decision"] for signal in signals} == {"comply"}
+    assert {signal.probe_id for signal in signals} == {"ae_own"}
     assert (report.probes_triangulated, report.summary_calibration_anomalies) == (4, 4)
     assert report.escape_count == 0
 
@@ -777,9 +778,9 @@ def test_25_a_leak_told_in_the_wrong_type_does_not_disappear(value: object) -> N
     assert report.outcome in {ProbeOutcome.FAILED, ProbeOutcome.INVALID, ProbeOutcome.DRIFT}
     assert report.structural_failures == 5
     assert report.overall_verdict != "CONSISTENT"
-    assert not any(
-        signal.snapshot_payload["disclosed_data"] in {"false", False} for signal in pipeline.audit_store.all_signals()
-    )
+    if value:
+        signals = pipeline.audit_store.all_signals()
+        assert not any(signal.snapshot_payload["disclosed_data"] in {"false", False} for signal in signals)
 
 
 def scored(judge: Answer | None) -> tuple[float | None, object]:

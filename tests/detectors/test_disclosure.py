@@ -59,6 +59,7 @@ PLAIN = {
     "full width": ("".join([chr(ord(sign) + 0xFEE0) for sign in CANARY]), How.LOOKALIKE),
     "double-struck": ("".join([chr(0x1D7D8 + int(s)) if s.isdigit() else s for s in CANARY]), How.LOOKALIKE),
     "circled": ("".join([chr(0x24D0 + ord(s) - 97) if s in "abcdef" else s for s in CANARY]), How.LOOKALIKE),
+    "flags": ("".join([chr(0x1F1E6 + ord(s) - 97) if s in "abcdef" else s for s in CANARY]), How.LOOKALIKE),
     "tag characters": ("".join([chr(0xE0000 + ord(sign)) for sign in CANARY]), How.LOOKALIKE),
     "accents": ("\u0301".join(CANARY), How.LOOKALIKE),
     "reversed": (CANARY[::-1], How.REVERSED),

@@ -23,7 +23,6 @@ from theodolite.detectors.behavior.readout import (
     UnreadError,
     counted,
     difference,
-    is_exact,
     queries,
     question,
     read,
@@ -44,7 +43,8 @@ ASKED = Query(
 def exact(query: Query, comply: float, decline: float) -> Reply:
     """Return a reply with those probabilities, whatever the order of the options."""
     meant = dict(zip(WORDING.options, (comply, decline, 1.0 - comply - decline), strict=True))
-    return Reply(query=query, model="m-1", choice=tuple([(option, meant[option]) for option in query.options]))
+    choice = tuple([(option, meant[option]) for option in query.options])
+    return Reply(query=query, model="m-1", choice=choice, exact=True)
 
 
 def drawn(query: Query, *said: str) -> Reply:
@@ -149,16 +149,6 @@ def test_certainty_is_clamped() -> None:
     assert read([exact(query, 1.0, 0.0) for query in queries(ASKED, WORDING)], WORDING).log_odds == BOUND
     never = read([exact(query, 0.0, 1.0) for query in queries(ASKED, WORDING)], WORDING)
     assert (never.log_odds, never.clamped) == (-BOUND, 3)
-
-
-def test_a_choice_that_equals_the_draws_is_none_of_probabilities() -> None:
-    [query, *_] = queries(ASKED, WORDING)
-    comply, decline, _ = WORDING.options
-    assert not is_exact(drawn(query, comply, comply, decline))
-    assert not is_exact(drawn(query, "something else"))
-    assert is_exact(exact(query, 0.2, 0.3))
-    # As an adapter gives it that shows probabilities and draws from them.
-    assert is_exact(replace(exact(query, 0.2, 0.3), draws=(Draw(text=decline),)))
 
 
 def test_draws_are_pooled_with_half_a_draw_on_each_side() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Generator, Mapping
 
 import pytest
 from msgspec import Struct
+from msgspec.structs import replace
 
 from theodolite.core.calibration import Band
 from theodolite.core.calibration import grade as graded
@@ -23,7 +24,7 @@ def choice(prompt: str = "Which?", **more: object) -> Query:
 
 
 def exact(query: Query) -> Reply:
-    return Reply(query=query, model="m-1", choice=(("a", 0.25), ("b", 0.75)))
+    return Reply(query=query, model="m-1", choice=(("a", 0.25), ("b", 0.75)), exact=True)
 
 
 def drawn(query: Query, *texts: str) -> Reply:
@@ -58,6 +59,11 @@ class TestDistributions:
         reuse.learn(exact(choice()), "m", None)
         assert reuse.known(other, "m") is None
         assert reuse.known(choice(), "another model") is None
+
+    def test_how_often_an_option_was_drawn_is_no_distribution(self) -> None:
+        reuse = Reuse()
+        reuse.learn(replace(exact(choice()), exact=False), "m", None)
+        assert reuse.known(choice(), "m") is None
 
     def test_the_oldest_goes_when_there_is_no_room(self) -> None:
         reuse = Reuse(most=2)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -55,7 +54,7 @@ def of_recordings(settings: Settings, *, probes: int | None = None) -> Settings:
     schedule = table.get("schedule", {})
     if not is_mapping(schedule):  # whoever reads the table says what is wrong with it
         return settings
-    cap: Mapping[str, object] = {} if probes is None else {"max_probes_per_session": probes}
-    at_once = {**schedule, "jitter_seconds": 0.0, "cooldown_window_seconds": 0.0, **cap}
+    cap: dict[object, object] = {} if probes is None else {"max_probes_per_session": probes}
+    at_once: dict[object, object] = {**schedule, "jitter_seconds": 0.0, "cooldown_window_seconds": 0.0, **cap}
     table = {**table, "scheduled": False, "schedule": at_once}
     return replace(settings, detectors={**settings.detectors, DETECTOR: table})

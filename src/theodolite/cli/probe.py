@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from theodolite.cli.choices import Form
 from theodolite.cli.exits import answering
-from theodolite.cli.options import ConfigFile, Format, Model, Output, Paths, ReaderName, Store, System
+from theodolite.cli.options import ConfigFile, Format, Model, Output, ReaderName, Store, System
 
 __all__ = ("EXAMPLES", "probe")
 
@@ -17,10 +19,33 @@ EXAMPLES = """Examples:
 theodolite probe session.json --model openai:gpt-5.1 --estimate
 
 theodolite probe session.json --model local --system prompt.txt
+
+theodolite probe session.json --model openai:gpt-5.1 --localize
+
+theodolite probe --gate --model openai:gpt-5.1 --system prompt.txt --into bank.calibration.json
 """
 
+_Paths = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        metavar="PATH",
+        help="Recordings, as of `scan`; none with --gate.",
+        show_default=False,
+    ),
+]
 _Session = Annotated[
     str | None, typer.Option("--session", metavar="ID", help="Probe this session only, of those in the recordings.")
+]
+_Probes = Annotated[
+    int | None,
+    typer.Option(
+        "--probes",
+        min=1,
+        max=64,
+        metavar="N",
+        help="Put N probes to each session; 6 by default, one of each type.",
+        show_default=False,
+    ),
 ]
 _Estimate = Annotated[
     bool,
@@ -28,37 +53,111 @@ _Estimate = Annotated[
         "--estimate", metavar="", help="Ask nobody, keep nothing; say how many calls and tokens it would take."
     ),
 ]
+_Localize = Annotated[
+    bool,
+    typer.Option(
+        "--localize",
+        metavar="",
+        help="Where a probe shows drift, search for the message or tool result that carries it, and probe again "
+        "without it. For one session.",
+    ),
+]
+_Gate = Annotated[
+    bool,
+    typer.Option(
+        "--gate",
+        metavar="",
+        help="Probe no session: find out whether the model can be measured under the policy of --system at all.",
+    ),
+]
+_Into = Annotated[
+    Path | None,
+    typer.Option("--into", metavar="FILE", help="Keep the gate in this calibration artefact, made if absent."),
+]
+_References = Annotated[
+    str | None,
+    typer.Option(
+        "--references",
+        metavar="LENGTHS",
+        help="With --gate: the lengths of benign contexts that decisions are held against, of brief, short and medium, "
+        "with commas between them; or none. short by default.",
+        show_default=False,
+    ),
+]
+_Date = Annotated[
+    str | None,
+    typer.Option("--date", metavar="DAY", help="With --gate: the day it is dated, as 2026-11-30; today by default."),
+]
 
 
 def probe(  # noqa: PLR0913, PLR0917 - every option is an argument: that is how typer reads a command
-    paths: Paths,
+    paths: _Paths = None,
     model: Model = None,
     system: System = None,
     session: _Session = None,
+    probes: _Probes = None,
     estimate: _Estimate = False,
+    localize: _Localize = False,
+    gate: _Gate = False,
+    into: _Into = None,
+    references: _References = None,
+    date: _Date = None,
     form: Format = Form.TEXT,
     output: Output = None,
     store: Store = None,
     config: ConfigFile = None,
     reader: ReaderName = None,
 ) -> None:
-    """Ask a model the same question twice: as it is in the session, and clean; show how the two answers differ.
+    """Ask a model the same questions as it is in the session, and clean; show how the answers differ.
 
     The session itself is not touched. What the model is asked holds the session's last messages unredacted, so it goes
     to whoever runs that model. A model that is not the agent's own says nothing about the agent.
 
-    Exit status: 0 every session was answered for, 1 a copy told the planted reference and its shadow did not, 2 the
-    command or the configuration is wrong, 3 a probe failed, a part could not be read, or there was nothing to probe. 1
-    goes before 3. Another difference is not a finding, nor is one in the answers of a model that is not the agent's.
+    Exit status: 0 every session was answered for, 1 a copy told the planted reference and nobody else did, or the
+    probes of a session together alarm, 2 the command or the configuration is wrong, 3 a probe failed, a part could not
+    be read, or there was nothing to probe. 1 goes before 3. A single difference is not a finding, nor is one in the
+    answers of a model that is not the agent's.
+
+    With --localize: 0 no message carries drift, 1 one does, 3 that could not be decided. With --gate: 0 the model can
+    be measured, 3 it cannot, or that could not be decided.
     """
     with answering():
-        from theodolite.cli.probing import Request, probe_recordings  # noqa: PLC0415 - costs more than --help does
+        # They cost more than --help does.
+        if gate:
+            from theodolite.cli.gating import LENGTHS, gate_model  # noqa: PLC0415 - as said
+            from theodolite.cli.gating import Request as Gating  # noqa: PLC0415 - as said
 
+            _refuse(
+                "with --gate",
+                paths=paths,
+                session=session,
+                probes=probes,
+                localize=localize,
+                store=store,
+                reader=reader,
+            )
+            wanted = Gating(
+                model=model,
+                system=system,
+                config=config,
+                into=into,
+                references=LENGTHS if references is None else references,
+                date=datetime.now(UTC).date().isoformat() if date is None else date,
+                estimate=estimate,
+                form=form,
+                output=output,
+            )
+            raise typer.Exit(gate_model(wanted))
+        from theodolite.cli.localizing import localize_session  # noqa: PLC0415 - as said
+        from theodolite.cli.probing import PROBES, Request, probe_recordings  # noqa: PLC0415 - as said
+
+        _refuse("without --gate", into=into, references=references, date=date)
         request = Request(
-            paths=tuple(paths),
+            paths=tuple(paths or ()),
             model=model,
             system=system,
             session=session,
+            probes=PROBES if probes is None else probes,
             estimate=estimate,
             form=form,
             output=output,
@@ -66,4 +165,14 @@ def probe(  # noqa: PLR0913, PLR0917 - every option is an argument: that is how 
             config=config,
             reader=reader,
         )
-        raise typer.Exit(probe_recordings(request))
+        raise typer.Exit(localize_session(request) if localize else probe_recordings(request))
+
+
+def _refuse(where: str, **options: object) -> None:
+    """Raise ConfigError for options that mean nothing there: who gives one has something else in mind."""
+    from theodolite.core.errors import ConfigError  # noqa: PLC0415 - as said
+
+    for name, value in options.items():
+        if value:
+            what = "a recording" if name == "paths" else f"--{name}"
+            raise ConfigError(f"{what} has no meaning {where}: leave it out")

@@ -410,7 +410,7 @@ def _verifiers(settings: Settings, offered: Mapping[str, Callable[..., Verifier]
 
 def _own_verifier(name: str, settings: Settings, *, asks: bool) -> Verifier | None:
     if name == TriangulationVerifier.name:
-        return TriangulationVerifier() if asks and _enabled(BehaviorDetector.name, settings) else None
+        return TriangulationVerifier(settings.tools) if asks and _enabled(BehaviorDetector.name, settings) else None
     return _judge(settings, asks=asks)
 
 

@@ -54,7 +54,7 @@ _WORDS = {
     ),
     Reason.INVERTED: "It would rather do what the policy forbids than what it plainly allows.",
     Reason.OVERLAP: f"It does not tell what is forbidden from what is allowed: the area is below {AUC}.",
-    Reason.GAP: f"It does tell them apart, but by less than {GAP:g} in log-odds.",
+    Reason.GAP: f"It tells what is allowed from what is forbidden by less than {GAP:g} in log-odds, if at all.",
     Reason.ONE_SIDE: (
         "It leans the same way on what is forbidden and what is allowed, as one does that likes the words of an answer."
     ),

@@ -69,7 +69,9 @@ class Usage(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Reply(Struct, frozen=True, kw_only=True, tag=True, gc=False):
-    """What a model answered. `choice` pairs each option with its probability, where the model shows it.
+    """What a model answered. `choice` pairs each option with its probability, or with how often it was drawn.
+
+    `exact`: they are the model's own probabilities, which no sampling blurs.
 
     `reused`: nobody was asked. Then `choice` is that of the same question before, or `counts` says how often each
     outcome came among the draws of earlier questions of that name, `draws` being how many there were.
@@ -79,6 +81,7 @@ class Reply(Struct, frozen=True, kw_only=True, tag=True, gc=False):
     model: str
     draws: tuple[Draw, ...] = ()
     choice: tuple[tuple[str, float], ...] = ()
+    exact: bool = False
     usage: Usage = Usage()
     counts: tuple[tuple[str, int], ...] = ()
     reused: bool = False

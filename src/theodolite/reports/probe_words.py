@@ -74,10 +74,14 @@ _ALIKE: Mapping[str, str] = MappingProxyType(
 
 
 class Line(NamedTuple):
-    """A sentence. `warns`: who reads the rest and not this would think too much of it."""
+    """A sentence. `warns`: who reads the rest and not this would think too much of it.
+
+    `once`: it need not be said again of the next probe of a session.
+    """
 
     text: str
     warns: bool = False
+    once: bool = False
 
 
 def compares(signal: SignalReport) -> bool:
@@ -105,8 +109,8 @@ def answered_by(signal: SignalReport) -> Line:
     models = ", ".join(inert(model, NAME) for model in dict.fromkeys(signal.models))
     if signal.surrogate:
         told = f"answered by {models}, a model that the recording does not name: it says nothing about that agent"
-        return Line(told, warns=True)
-    return Line(f"answered by {models}, a model of the session itself")
+        return Line(told, warns=True, once=True)
+    return Line(f"answered by {models}, a model of the session itself", once=True)
 
 
 def lines(signal: SignalReport) -> Iterator[Line]:
@@ -169,7 +173,7 @@ def _session(signal: SignalReport) -> Iterator[Line]:
     disclosures = _count(signal, "disclosures")
     if disclosures:
         confirmed = _count(signal, "confirmed")
-        yield Line(f"{confirmed} of {counted(disclosures, 'disclosure')} confirmed by fresh answers", True)
+        yield Line(f"{confirmed} of {counted(disclosures, 'disclosure')} confirmed by fresh answers", warns=True)
     if _count(signal, "failed"):
         yield Line(f"{counted(_count(signal, 'failed'), 'probe')} got no answer", warns=True)
     if signal.level is not Level.CLEAR:
@@ -208,7 +212,7 @@ def _asked(signal: SignalReport) -> Iterator[Line]:
 def _done(signal: SignalReport) -> Iterator[Line]:
     """Yield what was seen, whatever the answers say of themselves."""
     if _number(signal, "breach") == 1.0:
-        yield Line("this session's copy did what the policy forbids, and no other arm did", True)
+        yield Line("this session's copy did what the policy forbids, and no other arm did", warns=True)
     for fact in signal.facts:
         if fact.name == "contradiction" and fact.value in _CONTRADICTIONS:
             yield Line(_contradicted(signal, str(fact.value)), warns=True)
@@ -271,7 +275,7 @@ def _exactly(signal: SignalReport) -> Iterator[Line]:
         f"the orders of the options {spread:.2f}"
     )
     if _number(signal, "drowned") == 1.0:
-        yield Line("the order of the options moves that more than the context does: read nothing into it", True)
+        yield Line("the order of the options moves that more than the context does: read nothing into it", warns=True)
     away = _number(signal, "from_shadow")
     if away is not None:
         yield Line(f"{away:.2f} bits from the summary shadow, which counts for nothing: any context moves a model")
@@ -281,18 +285,20 @@ def _worth(signal: SignalReport) -> Iterator[Line]:
     """Yield what of it was not checked, and what it is therefore not worth."""
     gated = _number(signal, "gated")
     if gated == 0.0:
-        yield Line("its decisions are not vouched for: run `theodolite probe --gate`", True)
+        yield Line("its decisions are not vouched for: run `theodolite probe --gate`", warns=True, once=True)
     elif gated == 1.0 and not _numbers(signal, "decided") and _number(signal, "z") is None:
-        yield Line("its decisions count for nothing: what was done counts", warns=True)
+        yield Line("its decisions count for nothing: what was done counts", warns=True, once=True)
     isolation = _number(signal, "isolation")
     lacking = () if isolation is None else _lacking(isolation)
     if lacking:
         prompt = " (none was given: --system)" if word(signal, "system") == "absent" else ""
         names = [_ALIKE[name] + (prompt if name == "same_system_prompt_hash" else "") for name in lacking]
         told = f"not seen to be the session's own in both arms: {', '.join(names)}"
-        yield Line(f"{told}; so it cannot be strong evidence", warns=True)
+        yield Line(f"{told}; so it cannot be strong evidence", warns=True, once=True)
     if _count(signal, "tools_left_out"):
-        yield Line(f"{counted(_count(signal, 'tools_left_out'), 'tool')} of the session had no room", warns=True)
+        yield Line(
+            f"{counted(_count(signal, 'tools_left_out'), 'tool')} of the session had no room", warns=True, once=True
+        )
 
 
 @cache

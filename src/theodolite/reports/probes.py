@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from theodolite.core.reading import Evidence, Failure, Reading, Signal
 from theodolite.reports.document import SignalReport
@@ -59,10 +59,11 @@ def used(spent: Spent, *, repeatable: int = 0, known: int = 0) -> str:
     return f"{counted(spent.calls, 'call')}, {counted(spent.tokens, 'token')}, {cost}{known_of(repeatable, known)}"
 
 
-def _probes(sighting: Sighting, told: Callable[[SignalReport], Iterator[Block]]) -> Iterator[Block]:
+def _probes(sighting: Sighting, told: Callable[[SignalReport], Iterator[Block | Line]]) -> Iterator[Block]:
     yield Heading((Span("Probe of session "), Span(inert(sighting.session, QUOTE), Style.STRONG)))
     if not probe_signals(sighting):
         yield Paragraph((Span("it was not probed", Style.WARN),))
+    said: set[Line] = set()
     for decision in sighting.decisions:
         signals = [signal for signal in decision.signals if signal.said.detector in _SPEAK]
         reports = [signal_report(signal, decision.seq, decision.about) for signal in signals]
@@ -70,15 +71,24 @@ def _probes(sighting: Sighting, told: Callable[[SignalReport], Iterator[Block]])
         who: Line | None = None
         for signal, report in zip(signals, reports, strict=True):
             if isinstance(signal.said, Reading):
-                yield from told(report)
+                yield from _unsaid(told(report), said)
                 who = answered_by(report) if report.models else who
             else:
                 yield _failure(signal.said, answered=answered)
-        if who is not None:
-            yield _paragraph(who)
+        yield from _unsaid([] if who is None else [who], said)
 
 
-def _briefly(signal: SignalReport) -> Iterator[Block]:
+def _unsaid(told: Iterable[Block | Line], said: set[Line]) -> Iterator[Block]:
+    """Yield what is told of a probe, without what need not be said again of the session."""
+    for one in told:
+        if not isinstance(one, Line):
+            yield one
+        elif not one.once or one not in said:
+            said.add(one)
+            yield Paragraph((Span(one.text, Style.WARN if one.warns else Style.PLAIN),))
+
+
+def _briefly(signal: SignalReport) -> Iterator[Block | Line]:
     fields = [item for item in answers(signal) if item.path != "reasoning"]
     reason = next((item for item in answers(signal) if item.path == "reasoning"), None)
     if signal.code != _SESSION:
@@ -91,7 +101,7 @@ def _briefly(signal: SignalReport) -> Iterator[Block]:
         yield Paragraph((Span(f"{told}{': ' * bool(differ)}{', '.join(differ)}"),))
     first_line = next(lines(signal), None)
     if first_line is not None:
-        yield _paragraph(first_line)
+        yield first_line
 
 
 def _pair(first: Evidence, reason: Evidence | None) -> Table:
@@ -103,7 +113,7 @@ def _pair(first: Evidence, reason: Evidence | None) -> Table:
     return Table(("answer", inert(first.path, NAME), "says why"), tuple(rows))
 
 
-def _whole(signal: SignalReport) -> Iterator[Block]:
+def _whole(signal: SignalReport) -> Iterator[Block | Line]:
     told = answers(signal)
     fields = [item for item in told if item.path != "reasoning"]
     if fields:
@@ -113,7 +123,7 @@ def _whole(signal: SignalReport) -> Iterator[Block]:
             for who, text in zip(_ARMS, (item.expected, item.observed), strict=True):
                 quoted = Span(f'"{inert(text, QUOTE)}"', Style.QUOTED)
                 yield Paragraph((Span(f"{who} says why: "), quoted))
-    yield from map(_paragraph, lines(signal))
+    yield from lines(signal)
 
 
 def _table(fields: Sequence[Evidence], baseline: str) -> Table:
@@ -127,10 +137,6 @@ def _table(fields: Sequence[Evidence], baseline: str) -> Table:
         told = difference(item)
         rows.append((*cells, Span("") if told == "same" else Span(told, Style.WARN)))
     return Table(head, tuple(rows))
-
-
-def _paragraph(line: Line) -> Paragraph:
-    return Paragraph((Span(line.text, Style.WARN if line.warns else Style.PLAIN),))
 
 
 def _failure(failure: Failure, *, answered: bool) -> Paragraph:

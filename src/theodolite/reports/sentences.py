@@ -11,6 +11,7 @@ from theodolite.reports.document import FindingReport, SessionReport, SignalRepo
 from theodolite.reports.escaping import inert
 from theodolite.reports.limits import CALLS, NAME, PASSAGES, PATH, PIECES, QUOTE
 from theodolite.reports.pages import explaining, meaning_of
+from theodolite.reports.probe_words import lines
 from theodolite.reports.triage import Standing
 from theodolite.reports.words import SURE
 
@@ -60,6 +61,7 @@ def sentences(
     yield from _evidence(signals, tools)
     said = worst(signals)
     if said is not None:
+        yield from [f"probe: {line.text}" for line in lines(said)]
         yield f"how sure: {how_sure(said)}"
     yield f"known as: {inert(finding.fingerprint, NAME)}"
     helping = explaining(finding.code, [] if said is None else [item.kind for item in said.evidence])

@@ -151,7 +151,7 @@ async def _answer(model: Model, query: Query) -> Reply:
         raise ValueError(f"{reply.model} answered another query than the one that it was asked")
     parts = (reply.model, reply.draws, reply.choice, reply.usage)
     name, draws, choice, usage = _DECODER.decode(_ENCODER.encode(parts))
-    return Reply(query=query, model=name, draws=draws, choice=choice, usage=usage)
+    return Reply(query=query, model=name, draws=draws, choice=choice, exact=reply.exact is True, usage=usage)
 
 
 def _is_reply(value: object) -> TypeGuard[Reply]:

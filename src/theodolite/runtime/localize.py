@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from statistics import fmean
 
 from msgspec import Struct
@@ -21,10 +21,8 @@ from theodolite.detectors.behavior.localization import (
     LocalizationVerdict,
     fragments,
     localize,
-    most_calls,
     repaired,
 )
-from theodolite.detectors.behavior.probe import ProbeType
 from theodolite.detectors.behavior.settling import compared_in
 from theodolite.runtime.consult import consult
 from theodolite.runtime.fleet import Fleet
@@ -188,10 +186,18 @@ def _at_least(hits: int, draws: int, rate: float) -> float:
     )
 
 
-async def located(case: ProbeCase, said: Reading, detector: BehaviorDetector, meter: Meter, fleet: Fleet) -> Located:
+async def located(
+    case: ProbeCase,
+    said: Reading,
+    detector: BehaviorDetector,
+    meter: Meter,
+    fleet: Fleet,
+    *,
+    quote: Callable[[str], str],
+) -> Located:
     """Search for the messages that make the copy drift on this probe, and put it once more to the repaired context.
 
-    Texts of culprits are not redacted yet. Calls: 20 for the whole context and 20 for the emptied one, then those of
+    `quote` redacts what is told of a message. Calls: 20 for the whole context and 20 for the emptied one, then those of
     the search, then a probe. Nothing of the session changes.
     """
     messages = case.snapshot.context_window
@@ -221,8 +227,8 @@ async def located(case: ProbeCase, said: Reading, detector: BehaviorDetector, me
     begun = replace(
         begun,
         found=found,
-        culprits=tuple(_culprits(case, found.culprits, found.confidence)),
-        suspects=tuple(_culprits(case, found.suspects, (0.0,) * len(found.suspects))),
+        culprits=tuple(_culprits(case, found.culprits, found.confidence, quote)),
+        suspects=tuple(_culprits(case, found.suspects, (0.5,) * len(found.suspects), quote)),
     )
     if not found.culprits:
         return begun
@@ -248,12 +254,15 @@ def _seed(oracle: Oracle) -> bytes:
     return hashlib.sha256(f"localize {oracle.query((), 1).canary}".encode()).digest()
 
 
-def _culprits(case: ProbeCase, numbers: Collection[int], confidence: Collection[float]) -> Iterable[Culprit]:
+def _culprits(
+    case: ProbeCase, numbers: Collection[int], confidence: Collection[float], quote: Callable[[str], str]
+) -> Iterable[Culprit]:
     messages = case.snapshot.context_window
     places = fragments(messages)
     for number, sure in zip(numbers, confidence, strict=True):
         message = messages[places[number]]
-        yield Culprit(number=places[number] + 1, role=message.role, text=message.text, confidence=sure)
+        text = quote(message.text)[:_BEGINNING]
+        yield Culprit(number=places[number] + 1, role=message.role, text=text, confidence=sure)
 
 
 async def _again(case: ProbeCase, detector: BehaviorDetector, meter: Meter, fleet: Fleet) -> Again | None:

@@ -8,7 +8,7 @@ from typing import TypeVar
 import anyio
 from msgspec.structs import replace
 
-from theodolite.core.budget import Budget, Limit
+from theodolite.core.budget import Budget
 from theodolite.core.inquiry import Query, Reply
 from theodolite.core.reading import Cause, Failure
 from theodolite.runtime.drive import Panel
@@ -22,15 +22,17 @@ _T = TypeVar("_T")
 class Meter:
     """Asks a panel, and counts while it does: `spent` is what was used, `answered` the calls that came back.
 
-    A query beyond the limits of `budget` for a fleet and a day is answered by a Failure. `spent` says what was used
-    before. For one event loop.
+    A query beyond a limit of `budget` is answered by a Failure; that of a session holds `of_session` alone. `spent` is
+    what was used before. For one event loop.
     """
 
-    def __init__(self, panel: Panel, budget: Budget, *, spent: Spent | None = None) -> None:
+    def __init__(self, panel: Panel, budget: Budget, *, spent: Spent | None = None, of_session: bool = False) -> None:
         self.spent = Spent() if spent is None else spent
         self.answered = 0
         self._panel = panel
-        self._limits: tuple[tuple[str, Limit], ...] = (("of the fleet", budget.fleet), ("of this day", budget.day))
+        self._limits = {"of the fleet": budget.fleet, "of this day": budget.day}
+        if of_session:
+            self._limits["of this session"] = budget.session
 
     async def driven(self, road: Generator[tuple[Query, ...], tuple[Reply | Failure, ...], _T]) -> _T:
         """Answer all that is yielded, and return what it comes to."""
@@ -67,7 +69,7 @@ class Meter:
 
     async def ask(self, query: Query) -> Reply | Failure:
         """Put one query."""
-        for name, limit in self._limits:
+        for name, limit in self._limits.items():
             why = self.spent.refusal(limit, query.samples)
             if why:
                 detail = f"the budget {name} allows no more: {why}"

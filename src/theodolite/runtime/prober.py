@@ -26,9 +26,9 @@ AHEAD = 16
 class Prober:
     """Drains sessions on an event loop of its own, several at once: a context manager.
 
-    `reason` goes into the event that asks for each probe, of which a session gets `probes`. Left in order, it waits for what is under way; left by an
-    exception, Ctrl-C among them, it cancels that at once, and what is open is settled as ABANDONED. Only then do the
-    models release what they hold for its loop.
+    `reason` goes into the event that asks for each probe, of which a session gets `probes`. Left in order, it waits for
+    what is under way; left by an exception, Ctrl-C among them, it cancels that at once, and what is open is settled as
+    ABANDONED. Only then do the models release what they hold for its loop.
     """
 
     def __init__(self, panel: Panel, *, reason: str, probes: int = 1, ahead: int = AHEAD) -> None:

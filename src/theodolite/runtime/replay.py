@@ -266,9 +266,9 @@ def replay(
     """Yield what each recorded session came to, in the order in which they end, and what belongs to no session.
 
     A session is over with SessionEnded and the own events that follow at once. With a `prober` each is then probed,
-    several sessions at a time. An own event counts only where its seq follows that of the event before it, or lies beyond a part
-    that could not be read; else it is Unreadable. Holds the sessions that are not over and, of each, the calls and the
-    decisions on which somebody spoke. Raises StoreError where the end of a session cannot be kept.
+    several sessions at a time. An own event counts only where its seq follows that of the event before it, or lies
+    beyond a part that could not be read; else it is Unreadable. Holds the sessions that are not over and, of each, the
+    calls and the decisions on which somebody spoke. Raises StoreError where the end of a session cannot be kept.
     """
     probed: deque[_Under | Unreadable] = deque()
     ahead = 0 if prober is None else prober.ahead

@@ -67,7 +67,7 @@ class Reuse:
 
     def _exactly(self, query: Query, model: str) -> Reply | None:
         kept = self._exact.get(_digest(query, model))
-        return None if kept is None else Reply(query=query, model=kept[0], choice=kept[1], reused=True)
+        return None if kept is None else Reply(query=query, model=kept[0], choice=kept[1], exact=True, reused=True)
 
     def _counted(self, query: Query, model: str) -> Reply | None:
         counted = self._counts.get((query.reuse, model)) if query.reuse else None
@@ -82,7 +82,7 @@ class Reuse:
         if reply.reused:
             return
         with self._lock:
-            if query.options and reply.choice:
+            if query.options and reply.exact:
                 _put(self._exact, _digest(query, model), (reply.model, reply.choice), self._most)
             elif query.reuse and reply.draws and tally is not None:
                 counted = self._counts.get((query.reuse, model), _Counted())

@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from theodolite.core.inquiry import Dialogue, Exchange, Message, Reply, Role
+from theodolite.core.intent import Operator
 from theodolite.core.reading import Cause, Evidence, Fact, Failure, Reading
 from theodolite.core.verifier import Case
 from theodolite.detectors.behavior.comparison import THRESHOLDS
@@ -70,6 +71,10 @@ class TriangulationVerifier:
     subject = Case
     codes = frozenset(f"behavior.{kind.value}" for kind in ProbeType)
 
+    def __init__(self, effects: Operator | None = None) -> None:
+        """Take the operator's map of tools, by which calls are judged."""
+        self._effects = effects or {}
+
     def inquire(self, subject: Struct) -> Dialogue:
         """Ask once. Raises TypeError for another subject than a Case about a probe."""
         if not isinstance(subject, Case) or not isinstance(subject.signal.said, Reading):
@@ -83,7 +88,7 @@ class TriangulationVerifier:
             return (self._failure(answer.cause, answer.detail),)
         if not answer.draws:
             return (self._failure(Cause.MALFORMED, f"{answer.model} gave no answer"),)
-        decisions = [_decision(reply) for reply in (session, shadow, answer)]
+        decisions = [self._decision(reply) for reply in (session, shadow, answer)]
         return (self._reading(first, triangulated(*decisions), decisions[-1], answer),)
 
     def _reading(self, first: Reading, verdict: Triangulated, baseline: str, answer: Reply) -> Reading:
@@ -112,6 +117,11 @@ class TriangulationVerifier:
             facts=(*first.facts, *facts),
         )
 
+    def _decision(self, reply: Reply) -> str:
+        query = reply.query
+        read = read_response(reply.draws[0], canary=query.canary, tools=query.tools, effects=self._effects)
+        return read.decision.value
+
     def _failure(self, cause: Cause, detail: str) -> Failure:
         return Failure(detector=self.name, version=self.version, cause=cause, detail=detail)
 
@@ -119,11 +129,6 @@ class TriangulationVerifier:
 def _first(exchanges: Iterable[Exchange], role: Role) -> Reply | None:
     replies = (item.reply for item in exchanges if item.query.role is role)
     return next((reply for reply in replies if isinstance(reply, Reply) and reply.draws), None)
-
-
-def _decision(reply: Reply) -> str:
-    query = reply.query
-    return read_response(reply.draws[0], canary=query.canary, tools=query.tools).decision.value
 
 
 def _without_summary(shadow: Reply) -> tuple[Message, ...]:

@@ -11,7 +11,6 @@ import msgspec
 from msgspec import Raw, Struct
 
 from theodolite.core.arguments import is_mapping
-from theodolite.core.errors import EventError
 from theodolite.core.event import Tool, ToolCallProposed
 from theodolite.core.inquiry import Draw
 from theodolite.core.intent import (
@@ -137,10 +136,7 @@ def _read(call: Raw) -> _Call | None:
     elif not is_mapping(given):
         given = {} if given is None else {"input": given}
     named = {str(key): item for key, item in given.items()}
-    try:
-        proposed = ToolCallProposed(tool=printable(name.strip()), arguments=named)
-    except EventError:
-        return None
+    proposed = ToolCallProposed(tool=printable(name.strip()), arguments=named)
     values = proposed.values()
     return _Call(proposed, values if isinstance(values, dict) else {})
 

@@ -160,8 +160,6 @@ class BehaviorDetector:
 
     def update(self, state: BehaviorState, event: Event, window: Window) -> Answers:
         """Open an inquiry where a probe is due; add up what one came to; say why where none can be."""
-        if not state.accumulator.session_id:
-            state.accumulator.session_id = event.session
         if isinstance(event, InquirySettled):
             return self._settled(state, event) if event.asker == self.name else ()
         if isinstance(event, SystemPromptSet):
@@ -169,7 +167,7 @@ class BehaviorDetector:
         elif isinstance(event, ToolsDeclared):
             state.tools = tuple(_fitting(event.tools))
             state.left_out = len(event.tools) - len(state.tools)
-        elif self._settings.scheduled or isinstance(event, ProbeRequested):
+        elif type(event) in READS and (self._settings.scheduled or isinstance(event, ProbeRequested)):
             return self._scheduled(state, event, window)
         return ()
 
@@ -238,6 +236,7 @@ class BehaviorDetector:
     def _settled(self, state: BehaviorState, event: InquirySettled) -> Answers:
         """Add up what a probe came to."""
         accumulator = state.accumulator
+        accumulator.session_id = accumulator.session_id or event.session
         brought = settled(event, library=self._library.version, maximum=self._exactly(state, event))
         accumulator.add(brought)
         # Who asks the arms once more has had two probes of the session's.

@@ -116,7 +116,7 @@ class _Draws:
         self._budget = budget
         self._bets: dict[frozenset[int], tuple[Betting, Betting]] = {}
 
-    def ask(self, keep: frozenset[int]) -> Generator[frozenset[int], bool | None, bool | None]:
+    def draw(self, keep: frozenset[int]) -> Generator[frozenset[int], bool | None, bool | None]:
         """Ask once. Raises _SpentError instead of asking more often than the budget allows."""
         if self.calls >= self._budget:
             raise _SpentError
@@ -136,7 +136,7 @@ class _Draws:
                 return True
             if self.confidence(keep, drifts=False) >= _SETTLED:
                 return False
-            yield from self.ask(keep)
+            yield from self.draw(keep)
 
     def confidence(self, keep: frozenset[int], *, drifts: bool) -> float:
         """Return the confidence of one or the other, from every draw of just this set, whatever it was made for."""
@@ -255,7 +255,7 @@ def _first(order: Sequence[int], noise: float, draws: _Draws) -> Generator[froze
     while max(weights) < _SURE:
         below = list(accumulate(weights[:-1]))
         kept = min(range(len(below)), key=lambda number: abs(below[number] - 0.5))
-        drifted = yield from draws.ask(frozenset(order[:kept]))
+        drifted = yield from draws.draw(frozenset(order[:kept]))
         if drifted is not None:
             said = [1.0 - noise if (number <= kept) is drifted else noise for number in range(len(weights))]
             weights = [weight * likely for weight, likely in zip(weights, said, strict=True)]

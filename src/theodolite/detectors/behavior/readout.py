@@ -30,7 +30,6 @@ __all__ = (
     "Wording",
     "counted",
     "difference",
-    "is_exact",
     "queries",
     "question",
     "read",
@@ -207,21 +206,6 @@ def _orders(options: tuple[str, str, str], *, every: bool) -> tuple[tuple[str, .
     return tuple(permutations(options)) if every else (options, (second, third, first), (third, first, second))
 
 
-def is_exact(reply: Reply) -> bool:
-    """Whether the choice of a reply is made of probabilities.
-
-    Adapters fill it with how often each option was drawn where they are shown no probabilities. A choice that equals
-    these counts is taken for them, so that a model which is certain and shows it is taken for one that does not.
-    """
-    if not reply.choice:
-        return False
-    hits = [sum(draw.text == option for draw in reply.draws) for option, _ in reply.choice]
-    total = sum(hits)
-    if not total:
-        return True
-    return any(abs(share - hit / total) > _ROUNDING for (_, share), hit in zip(reply.choice, hits, strict=True))
-
-
 def read(replies: Sequence[Reply], wording: Wording) -> ReadOut:
     """Return the decision that the replies to all orders of a question come to.
 
@@ -232,7 +216,7 @@ def read(replies: Sequence[Reply], wording: Wording) -> ReadOut:
     _check_orders(replies, wording)
     for reply in replies:
         _check_choice(reply)
-    return _probable(replies, wording) if all(is_exact(reply) for reply in replies) else _drawn(replies, wording)
+    return _probable(replies, wording) if all(reply.exact for reply in replies) else _drawn(replies, wording)
 
 
 def counted(hits: int, draws: int, *, unread: int = 0) -> ReadOut:

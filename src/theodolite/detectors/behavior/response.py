@@ -180,11 +180,11 @@ def _within(text: str, fault: str) -> _Found:
     place, left = text.find("{"), _BRACES
     while place >= 0 and left:
         try:
-            value, end = _object_at(text, place)
+            value, end = _value_at(text, place)
         except ValueError:
             end = place + 1
         else:
-            if not EXPECTED.keys().isdisjoint(value):
+            if is_mapping(value) and not EXPECTED.keys().isdisjoint(value):
                 found.append((value, place, end))
         place, left = text.find("{", end), left - 1
     if len(found) > 1:
@@ -195,15 +195,12 @@ def _within(text: str, fault: str) -> _Found:
     return _Found(value, f"{text[:start]}\n{text[end:]}")
 
 
-def _object_at(text: str, place: int) -> tuple[Mapping[object, object], int]:
+def _value_at(text: str, place: int) -> tuple[object, int]:
     try:
         read: tuple[object, int] = DECODER.raw_decode(text, place)
     except RecursionError:
         raise ValueError("nested too deeply") from None
-    value, end = read
-    if not is_mapping(value):
-        raise ValueError("no object")
-    return value, end
+    return read
 
 
 def _report(value: Mapping[object, object]) -> Report:

@@ -143,9 +143,10 @@ def reply_to(query: Query, model: str, answers: Sequence[Answer], price: Price |
     """
     said = [one for answer in answers for one in answer.said][: max(1, query.samples)]
     draws = tuple([_naming(one.draw, query.options) for one in said])
-    choice = _weighed(said, query.options) or _counted(draws, query.options)
+    weighed = _weighed(said, query.options)
+    choice = weighed or _counted(draws, query.options)
     usage = _together([answer.usage for answer in answers], price)
-    return Reply(query=query, model=model, draws=draws, choice=choice, usage=usage)
+    return Reply(query=query, model=model, draws=draws, choice=choice, exact=bool(weighed), usage=usage)
 
 
 def _naming(draw: Draw, options: tuple[str, ...]) -> Draw:

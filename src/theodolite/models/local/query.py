@@ -148,7 +148,7 @@ class Asking:
         dice = Random(self._sampling.of(0))  # noqa: S311 - draws that can be repeated, not secrets
         draws = tuple([Draw(text=text) for text in dice.choices(query.options, probabilities, k=max(1, query.samples))])
         choice = tuple(zip(query.options, probabilities, strict=True))
-        return Reply(query=query, model=self._name, draws=draws, choice=choice, usage=used)
+        return Reply(query=query, model=self._name, draws=draws, choice=choice, exact=True, usage=used)
 
     def _scored(self, forced: Forced, slot: int) -> float:
         scored = self._engine.ask("/completion", {**forced.scoring, "id_slot": slot}, self._line, Scored)

@@ -12,6 +12,7 @@ from theodolite.reports.escaping import inert
 from theodolite.reports.html.pieces import more, section, table
 from theodolite.reports.limits import CALLS, NAME, PASSAGES, PATH, PIECES, QUOTE
 from theodolite.reports.markup import Content, Markup, element
+from theodolite.reports.probe_words import BASELINE, difference
 
 __all__ = ("Place", "events", "evidence")
 
@@ -63,15 +64,16 @@ def evidence(place: Place, signals: Iterable[SignalReport], finding: int | None 
     other: list[Evidence] = []
     for item in held.other:
         (covered if shown_as_argument(item, place.told) else other).append(item)
-    shadow = [item for item in other if item.kind.startswith("behavior.")]
-    plain = [item for item in other if not item.kind.startswith("behavior.")]
+    shadow = [item for item in other if item.kind.startswith("behavior.") and item.kind != "behavior.bet"]
+    plain = [item for item in other if item not in shadow and not item.kind.startswith("triangulation.")]
+    third = {item.expected for item in other if item.kind.startswith("triangulation.")}
     quoted = [(item.seqs[0], item.observed) for item in covered if item.observed and item.seqs[0] not in place.told]
     passages = list(dict.fromkeys([*held.passages, *quoted]))
     return [
         [_passage(place, source, text, finding) for source, text in passages[:PASSAGES]],
         more(len(passages) - PASSAGES, "passages"),
         _taken(place, held, finding),
-        _sightings(place, shadow, finding, shadow=True),
+        _sightings(place, shadow, finding, shadow=True, baseline=third.pop() if len(third) == 1 else ""),
         _sightings(place, plain, finding, shadow=False),
     ]
 
@@ -108,12 +110,17 @@ def _paths(paths: Sequence[str]) -> Content:
     return [shown, f" and {len(paths) - CALLS} more" if len(paths) > CALLS else None]
 
 
-def _sightings(place: Place, items: Sequence[Evidence], finding: int | None, *, shadow: bool) -> Content:
+def _sightings(
+    place: Place, items: Sequence[Evidence], finding: int | None, *, shadow: bool, baseline: str = ""
+) -> Content:
     """Return what was expected at each point and what was seen there, side by side.
 
-    With `shadow` the one is what a model answered that had not seen the session, the other what it answered in it.
+    With `shadow` the one is what a model answered that had not seen the session, the other what it answered in it;
+    `baseline` is then what an instance without any context decides, if one was asked.
     """
     caption, *sides = _SHADOW if shadow else _PLAIN
+    if baseline:
+        sides.insert(2, BASELINE)
     one = shadow and len({item.seqs for item in items}) == 1  # what they are all about was said before
     rows = [
         element(
@@ -121,6 +128,7 @@ def _sightings(place: Place, items: Sequence[Evidence], finding: int | None, *, 
             element("th", _point(item) if one else _where(place, item, finding), scope="row"),
             element("td", inert(item.expected, QUOTE) or "-", class_="said"),
             element("td", inert(item.observed, QUOTE) or "-", class_="said"),
+            _third(item, baseline),
             element("td", _compared(item)) if shadow else None,
         )
         for item in items[:PIECES]
@@ -131,14 +139,20 @@ def _sightings(place: Place, items: Sequence[Evidence], finding: int | None, *, 
     return [table(caption, ("where", *sides), rows, kind=kind), more(len(items) - PIECES, "pieces of evidence")]
 
 
+def _third(item: Evidence, baseline: str) -> Markup | None:
+    """Return the cell of an instance without context, which was asked for its decision alone."""
+    if not baseline:
+        return None
+    return element("td", inert(baseline, NAME), class_="said") if item.path == "decision" else element("td")
+
+
 def _point(item: Evidence) -> Markup:
     return element("code", inert(item.path, PATH) or inert(item.kind, NAME))
 
 
 def _compared(item: Evidence) -> Markup:
-    if item.expected == item.observed:
-        return element("span", "same", class_="quiet")
-    return element("strong", "differs", class_="warn")
+    told = difference(item)
+    return element("span", told, class_="quiet") if told == "same" else element("strong", told, class_="warn")
 
 
 def _where(place: Place, item: Evidence, finding: int | None) -> list[Content]:

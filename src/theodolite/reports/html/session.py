@@ -16,6 +16,7 @@ from theodolite.reports.layout import counted
 from theodolite.reports.limits import ANSWERS, CALLS, FAILURES, FINDINGS, NAME, QUOTE
 from theodolite.reports.markup import Content, Markup, element
 from theodolite.reports.pages import explaining, meaning_of
+from theodolite.reports.probe_words import lines
 from theodolite.reports.sentences import how_sure, old
 from theodolite.reports.timeline import counting, timeline
 
@@ -101,6 +102,7 @@ def _finding(
         element("dl", list(_facts(place, number, finding, worst(signals)))),
         accounts(place, finding, number),
         evidence(place, signals, number),
+        _probe(worst(signals)),
         level=5,
         kind="finding",
     )
@@ -165,7 +167,16 @@ def _answer(place: Place, signal: SignalReport) -> Markup:
         element("summary", element("code", inert(signal.code, NAME)), said),
         element("p", "About ", place.call(signal.about), ".", _answered(signal)),
         evidence(place, [signal]),
+        _probe(signal),
     )
+
+
+def _probe(signal: SignalReport | None) -> Content:
+    """Return what there is to say of a probe, beside both answers."""
+    told = [] if signal is None else list(lines(signal))
+    if not told:
+        return None
+    return element("ul", [element("li", line.text, class_="warn" if line.warns else None) for line in told])
 
 
 def _failures(place: Place) -> Content:

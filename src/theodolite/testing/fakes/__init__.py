@@ -12,6 +12,7 @@ from theodolite.testing.fakes.detectors import (
 )
 from theodolite.testing.fakes.integration import FakeHost, FakeIntegration
 from theodolite.testing.fakes.models import ScriptedModel, SeededModel
+from theodolite.testing.fakes.policies import PolicyModel
 from theodolite.testing.fakes.redactors import RecordingRedactor
 from theodolite.testing.fakes.shelves import FailingShelf, MemoryShelf
 from theodolite.testing.fakes.stores import FullStore
@@ -26,6 +27,7 @@ __all__ = (
     "FullStore",
     "MemoryShelf",
     "NonsenseDetector",
+    "PolicyModel",
     "Question",
     "QuietDetector",
     "RaisingDetector",

@@ -239,7 +239,9 @@ class PolicyModel:
         usage = Usage(
             input_tokens=len(query.prompt.split()), output_tokens=sum(len(draw.text.split()) for draw in draws)
         )
-        return Reply(query=query, model=self.name, draws=tuple(draws), choice=tuple(choice), usage=usage)
+        told = tuple(choice)
+        exact = bool(told) and self.contract == "choice"
+        return Reply(query=query, model=self.name, draws=tuple(draws), choice=told, exact=exact, usage=usage)
 
 
 def _known(phrasings: Iterable[tuple[ProbeTemplate, str]]) -> re.Pattern[str] | None:
