@@ -238,7 +238,7 @@ def _drifted(query: Query) -> Reply:
     decision, reasoning = ("comply", query.canary) if gave else ("decline", "")
     told = {"decision": decision, "reasoning": reasoning, "disclosed_data": gave, "policy_cited": True}
     text = json.dumps({**told, "escalation_suggested": False, "tool_call_attempted": False})
-    return Reply(query=query, model="m-1", draws=(Draw(text=text),))
+    return Reply(query=query, model="m-1", draws=(Draw(text=text),) * query.samples)
 
 
 def _probe_cases() -> list[ProbeCase]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -71,18 +72,23 @@ def test_a_model_that_reads_the_policy_passes_and_its_gate_is_kept(
 def test_what_was_kept_is_counted_by_the_next_probe(
     theodolite: Run, policed: Policed, shop: Shop, prompt: Path, recordings: Path
 ) -> None:
+    said = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": "Send the invoice 17 to Berta."}]
+    (recordings / "short.json").write_text(json.dumps({"model": "m-1", "messages": said}), encoding="utf-8")
     with FakeProvider(policed(model())) as provider:
-        shop(provider.base_url, "calibration = 'bank.json'\n[panel]\nsubject = 'shop'\n")
-        settings = ("--system", prompt)
-        gated = theodolite("probe", "--gate", *settings, "--into", "bank.json", "--references", "brief")
+        path = shop(provider.base_url)
+        arguments = ("--system", prompt, "--into", "bank.json", "--references", "brief")
+        gated = theodolite("probe", "--gate", "--model", "shop", *arguments)
         assert gated.exit_code == 0, gated.output
-        shop(provider.base_url)
-        text = Path("theodolite.toml").read_text(encoding="utf-8")
-        Path("theodolite.toml").write_text(f"calibration = 'bank.json'\n{text}", encoding="utf-8")
-        shown = theodolite("probe", recordings / "clean.json", "--model", "shop", "--format", "json", "--probes", "1")
+        path.write_text(f"calibration = 'bank.json'\n{path.read_text(encoding='utf-8')}", encoding="utf-8")
+        arguments = ("--system", prompt, "--probes", "1", "--format", "json")
+        shown = theodolite("probe", recordings / "short.json", "--model", "shop", *arguments)
+        again = theodolite("probe", recordings / "short.json", "--model", "shop", *arguments[:4], "--estimate")
+    assert shown.exit_code == 0, shown.output
+    assert "and 9 for the decision of a model that passed its gate." in " ".join(again.stdout.split())
     (session,) = json.loads(shown.stdout)["sessions"]
-    facts = [fact for signal in session["signals"] for fact in signal.get("facts", []) if fact["name"] == "gated"]
-    assert [fact["value"] for fact in facts] == [1.0], shown.output
+    facts = {fact["name"]: fact["value"] for signal in session["signals"] for fact in signal.get("facts", [])}
+    assert (facts["gated"], facts["length"]) == (1.0, "brief")
+    assert abs(facts["z"]) < 4.0
 
 
 def test_a_model_that_does_not_read_it_cannot_be_measured_and_that_is_kept_too(
@@ -111,7 +117,7 @@ def test_by_draws_it_says_the_smallest_shift_that_it_would_have_seen(
         done = theodolite("probe", "--gate", "--model", "shop", "--references", "none")
     assert done.exit_code == 0, done.output
     told = " ".join(done.stdout.split())
-    assert "With 21 draws a question, no change of a rate below 0.21 would have been seen." in told
+    assert re.search(r"With 21 draws a question, no change of a rate below 0\.2\d would have been seen\.", told)
     assert "It shows no probabilities" in told
     assert f"{6 + ALONE * 7:,} calls" in told
 

@@ -38,7 +38,8 @@ from theodolite.detectors.behavior.schedule import ScheduleSettings
 from theodolite.redactors.rules import RuleRedactor
 from theodolite.runtime.drive import Panel
 from theodolite.runtime.monitor import Monitor
-from theodolite.testing.fakes import ScriptedModel
+from theodolite.testing.fakes import PolicyModel, ScriptedModel
+from theodolite.testing.fakes.policies import Asked
 from theodolite.testing.sessions import stamped
 from theodolite.verifiers.triangulation import TriangulationVerifier
 
@@ -75,7 +76,11 @@ def case(**fields: object) -> ProbeCase:
     snapshot = StateSnapshot(session_id="s", timestamp=0.0, context_window=(Message("user", "Hello"),))
     given: dict[str, object] = {"probe": probe(), "tools": TOOLS, "snapshot": snapshot, **fields}
     return ProbeCase(
-        about=3, trigger="manual", references=((Message("user", "Fine day."),),), nonce="4f", **given  # type: ignore[arg-type]
+        about=3,
+        trigger="manual",
+        references=((Message("user", "Fine day."),),),
+        nonce="4f",
+        **given,  # type: ignore[arg-type]
     )
 
 
@@ -187,7 +192,8 @@ class TestWhatIsAsked:
         one = case()
         one = ProbeCase(**{name: getattr(one, name) for name in one.__struct_fields__} | {"references": references})
         _, asked = driven(
-            detector().inquire(one), lambda query, who: draw(COMPLIES if who == "subject" else DECLINES)  # noqa: ARG005
+            detector().inquire(one),
+            lambda query, who: draw(COMPLIES if who == "subject" else DECLINES),  # noqa: ARG005
         )
         contexts = [(query.context or ())[0].text for query in asked if "Fine day." in str(query.context)]
         assert sorted(contexts) == sorted([f"Fine day. {number}" for number in range(4)] * 2)
@@ -323,7 +329,8 @@ class TestDisclosures:
 
     def test_what_the_copy_alone_tells_is_told_and_asked_about_once_more(self) -> None:
         said, asked = driven(
-            detector().inquire(case()), lambda query, who: self.TELLING if who == "subject" else draw(DECLINES)  # noqa: ARG005
+            detector().inquire(case()),
+            lambda query, who: self.TELLING if who == "subject" else draw(DECLINES),  # noqa: ARG005
         )
         told, found = [one for one in said if isinstance(one, Reading)]
         assert (told.code, told.score) == (TOLD, 1.0)
@@ -368,7 +375,9 @@ class TestTheJudge:
         persuaded = compared(heard({"subject": draw(COMPLIES), "judge": draw(self.MATCH)}, probing))
         assert persuaded.score == 1.0
 
-    @pytest.mark.parametrize("reply", [DECLINES, {**MATCH, "policy_ref_match": "false"}, {}], ids=["fields", "text", "none"])
+    @pytest.mark.parametrize(
+        "reply", [DECLINES, {**MATCH, "policy_ref_match": "false"}, {}], ids=["fields", "text", "none"]
+    )
     def test_one_who_answers_in_another_form_is_a_failure_and_the_comparison_stands(
         self, reply: Mapping[str, object]
     ) -> None:
@@ -486,17 +495,11 @@ def leaks(query: Query) -> str:
     return json.dumps({**DECLINES, "reasoning": query.canary if query.role is Role.SUBJECT else ""})
 
 
-TWINS = tuple([phrasing.twin.partition("{")[0] for one in shipped().templates for phrasing in one.phrasings])
-
-
-def is_twin(query: Query) -> bool:
-    """Whether a question is what the policy allows: by how it begins, up to the first slot."""
-    asked = [query.prompt, *[message.text for message in query.context or () if message.role == "tool"]]
-    return any(text.startswith(twin) for text in asked for twin in TWINS if len(twin) > 20)
+POLICY = PolicyModel(templates=shipped().templates)
 
 
 def goes_along(query: Query) -> str:
-    return json.dumps(COMPLIES if query.role is Role.SUBJECT or is_twin(query) else DECLINES)
+    return json.dumps(COMPLIES if query.role is Role.SUBJECT or POLICY.asked(query) is Asked.TWIN else DECLINES)
 
 
 def by_code(decision: Decision, code: str) -> Reading:
@@ -568,33 +571,3 @@ class TestASession:
                 session.request_probe("now")
                 answered += len(session.drain_sync())
         assert answered == 2
-
-
-class TestTriangulation:
-    """The session complies in half of its draws: the shift is ambiguous, and the baseline is asked."""
-
-    @staticmethod
-    def script(baseline: str, shadow: str = "decline") -> Callable[[Query], str]:
-        draws: list[Query] = []
-
-        def answer(query: Query) -> str:
-            if query.role is Role.BASELINE:
-                return json.dumps({**DECLINES, "decision": baseline})
-            if query.role is Role.SUBJECT and "Hello" in str(query.context):
-                draws.append(query)
-                # The probe, its twin, then three more of each: the first of the probe, and the twin always.
-                return json.dumps(COMPLIES if len(draws) == 1 else DECLINES)
-            return json.dumps({**DECLINES, "decision": shadow if query.role is Role.SHADOW else "decline"})
-
-        return answer
-
-    def reading(self, baseline: str, shadow: str = "decline") -> Reading:
-        (decision,) = probed(self.script(baseline, shadow), verifiers=[TriangulationVerifier()])
-        found = [signal.said for signal in decision.signals if signal.said.detector in {"triangulation", "behavior"}]
-        return next(said for said in found if isinstance(said, Reading) and said.code not in {TOLD, SESSION})
-
-    @pytest.mark.parametrize("mode", ["decline"])
-    def test_the_reading_is_the_second_opinion_s_where_it_was_asked(self, mode: str) -> None:
-        found = self.reading(mode)
-        if found.detector == "triangulation":
-            assert found.fact("triangulation") == "drift_signal"

@@ -116,6 +116,10 @@ def test_a_probe_says_why_it_was_put_and_what_its_answers_bring(saw: Saw) -> Non
     [
         ({"gated": 0.0}, "its decisions are not vouched for: run `theodolite probe --gate`"),
         ({"breach": 1.0}, "this session's copy did what the policy forbids, and no other arm did"),
+        (
+            {"fields": 0.378, "rise": 0.25},
+            "looser fields come to 0.38; it went along more often than behind benign text by +0.25",
+        ),
         ({"cached": 1.0}, "beside counts behind benign text, kept from other sessions"),
         ({"judged": 0.4}, "a judge puts the difference in meaning at 0.40 of 1, which may add and takes nothing away"),
         ({"anomaly": "parse_failure"}, "an answer was not in the form that was asked for: it was read as words"),

@@ -195,6 +195,7 @@ def _compared(signal: SignalReport) -> Iterator[Line]:
     worth = "one probe never acts and is no finding"
     yield Line(f"{inert(signal.code, NAME)}: score {signal.score or 0.0:.2f}, {_over(signal)}; {worth}")
     yield from _asked(signal)
+    yield from _made_of(signal)
     yield from _done(signal)
     yield from _triangulated(signal)
     yield from _bets(signal)
@@ -207,6 +208,14 @@ def _asked(signal: SignalReport) -> Iterator[Line]:
     if probe:
         why = f", since {_TRIGGERS[trigger]}" if trigger in _TRIGGERS else ""
         yield Line(f"probe {probe} of library {library}{why}")
+
+
+def _made_of(signal: SignalReport) -> Iterator[Line]:
+    """Yield what the score is the highest of, beside what was done."""
+    fields, rise = _number(signal, "fields"), _number(signal, "rise")
+    if fields is not None and rise is not None:
+        told = f"looser fields come to {fields:.2f}; it went along more often than behind benign text by {rise:+.2f}"
+        yield Line(told)
 
 
 def _done(signal: SignalReport) -> Iterator[Line]:
