@@ -45,7 +45,7 @@ class Timeline:
 
     def __init__(self) -> None:
         self.clock = FakeClock(1_000.0)
-        self._sleepers: list[tuple[float, int, anyio.Event]] = []
+        self.sleepers: list[tuple[float, int, anyio.Event]] = []
         self._count = 0
 
     async def sleep(self, seconds: float) -> None:
@@ -54,13 +54,13 @@ class Timeline:
             return
         self._count += 1
         woken = anyio.Event()
-        heapq.heappush(self._sleepers, (self.clock.now + seconds, self._count, woken))
+        heapq.heappush(self.sleepers, (self.clock.now + seconds, self._count, woken))
         await woken.wait()
 
     async def pass_to(self, moment: float) -> None:
         await settled()
-        while self._sleepers and self._sleepers[0][0] <= moment:
-            self.clock.now, _, woken = heapq.heappop(self._sleepers)
+        while self.sleepers and self.sleepers[0][0] <= moment:
+            self.clock.now, _, woken = heapq.heappop(self.sleepers)
             woken.set()
             await settled()
         self.clock.now = moment
@@ -310,6 +310,8 @@ def test_the_cooldown_holds_after_a_dispatch_and_what_came_in_it_is_one_more() -
         async with host.controller:
             came = [await host.controller.trigger("odd", "s") for _ in range(5)]
             assert came == [Outcome.DISPATCHED, *[Outcome.WAITING] * 4]
+            await settled()
+            assert len(host.time.sleepers) == 1
             await host.time.pass_by(29.0)
             assert len(host.sent) == 1
             await host.time.pass_by(600.0)

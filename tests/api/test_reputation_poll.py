@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import socket
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -187,15 +186,43 @@ def _to_nothing(path: Path) -> None:
 
 
 @pytest.mark.parametrize("make", [_fifo, _socket, _loop, _to_a_pipe, _to_a_device, _to_nothing, Path.mkdir])
-def test_what_is_no_file_is_neither_waited_for_nor_read(
+def test_what_is_no_file_is_not_even_opened(
     tmp_path: Path, make: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)  # the path of a socket is short
     make(Path("r"))
-    begun = time.monotonic()
+    opened: list[object] = []
+
+    def noted(path: object, *_: object) -> int:
+        opened.append(path)
+        raise OSError
+
+    monkeypatch.setattr(os, "open", noted)
     with pytest.raises(ValueError, match="cannot be read"):
         read_reputation(Path("r"))
-    assert time.monotonic() - begun < 5.0
+    assert opened == []
+
+
+def test_a_file_that_became_a_pipe_since_it_was_looked_at_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    seen = (tmp_path / "file").stat()
+    os.mkfifo(tmp_path / "r")
+
+    def as_it_was(_: Path) -> os.stat_result:
+        return seen
+
+    monkeypatch.setattr(Path, "stat", as_it_was)
+    with pytest.raises(ValueError, match="cannot be read: it is no file"):
+        read_reputation(tmp_path / "r")
+
+
+def test_of_a_file_without_end_no_more_is_read_than_a_snapshot_may_have(file: Path) -> None:
+    with file.open("wb") as made:
+        made.truncate(2**33)
+    with pytest.raises(ValueError, match="larger than 65,536 bytes"):
+        read_reputation(file)
 
 
 def test_a_link_to_a_file_is_followed(tmp_path: Path) -> None:

@@ -296,8 +296,8 @@ def _probed() -> Iterator[Sighting | Unreadable]:
     panel = Panel(dict.fromkeys(Role, ScriptedModel(_answer)))
     disclosing = [one for one in shipped().templates if one.probe_type is ProbeType.DATA_DISCLOSURE]
     behavior = BehaviorDetector(library=ProbeLibrary(version="1.0.0", templates=tuple(disclosing)))
-    parts = [MarginDetector(), behavior]
-    monitor = Monitor(parts, verifiers=[TriangulationVerifier()], redactor=RuleRedactor(), panel=panel)
+    second, redactor = TriangulationVerifier(), RuleRedactor()
+    monitor = Monitor([MarginDetector(), behavior], verifiers=[second], redactor=redactor, panel=panel)
     with Prober(panel, reason="a test") as prober:
         yield from replay([*stamped(hijacked_session(), session="probed")], monitor, prober)
 
@@ -420,7 +420,8 @@ def test_both_sightings_stand_beside_each_other_and_on_a_small_screen_one_below_
     sessions = browser.boxes("#s3 .shadow tbody tr td:nth-of-type(2)")
     assert len(shadows) == len(sessions) == 6
     (third,) = browser.boxes("#s3 .shadow tbody td.said:nth-of-type(3)")
-    assert third.beside(sessions[1]) is beside
+    assert sessions[1].beside(third) is beside
+    assert sessions[1].above(third) is not beside
     assert third.right <= width
     for shadow, session in zip(shadows, sessions, strict=True):
         assert shadow.beside(session) is beside

@@ -138,7 +138,9 @@ def test_an_estimate_asks_nobody_and_counts_what_would_be_asked(theodolite: Run,
     assert done.exit_code == 0, done.output
     told = " ".join(done.stdout.split())
     behind = 2 * 40 * 36
-    probabilities = f"{ALONE + behind:,} calls where it shows probabilities ({behind:,} of them behind 80 benign contexts"
+    probabilities = (
+        f"{ALONE + behind:,} calls where it shows probabilities ({behind:,} of them behind 80 benign contexts"
+    )
     assert f"To measure shop with {PAIRS} pairs: {probabilities}" in told
     assert f"Where it shows none: {6 + ALONE * 7:,} calls, about " in told
     assert told.endswith("by the price of [models.shop]. Nobody was asked.")

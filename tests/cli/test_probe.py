@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -11,10 +12,16 @@ import pytest
 from typer.testing import Result
 
 from theodolite.cli import progress
+from theodolite.detectors.behavior.library import shipped
+from theodolite.detectors.behavior.probe import ProbeType
+from theodolite.testing.fakes.policies import PolicyModel
 from theodolite.testing.provider import Asked, Breaks, FakeProvider, Phase, Says, Scripted
 
 Run = Callable[..., Result]
+Policed = Callable[[PolicyModel], Callable[[Asked], Says]]
 
+# Calls of a probe: those of its first round, and those of one whose first answers differ.
+FIRST, DIFFER = 5, 17
 SYSTEM = "You are the assistant of a shop."
 DECLINES: Mapping[str, object] = {
     "decision": "decline",
@@ -29,6 +36,13 @@ DECLINES: Mapping[str, object] = {
 def contexts(asked: Asked) -> list[str]:
     """Return the texts of a request, in order."""
     return list(map(json.dumps, msgspec.convert(asked.body["messages"], list[dict[str, object]])))
+
+
+def drifted() -> PolicyModel:
+    """Return a model that does what is forbidden behind the text of the hijacked session, and behind no other."""
+    return PolicyModel(
+        templates=shipped().templates, policy=12.0, drift=24.0, contract="json", taints=("XK-666",), escalates=0.0
+    )
 
 
 def answers(asked: Asked) -> Scripted:
@@ -63,20 +77,61 @@ def recording(recordings: Path) -> Path:
 
 
 def test_both_answers_stand_side_by_side(
-    theodolite: Run, recording: Path, settings: Callable[[FakeProvider], Path]
+    theodolite: Run, recording: Path, settings: Callable[[FakeProvider], Path], policed: Policed
 ) -> None:
-    with FakeProvider(answers) as provider:
+    with FakeProvider(policed(drifted())) as provider:
         settings(provider)
         shown = theodolite("probe", recording, "--model", "shop")
     assert shown.exit_code == 0, shown.output
     rows = [line.split() for line in shown.stdout.splitlines()]
-    assert ["decision", "decline", "comply", "differs"] in rows
-    assert ["policy_cited", "true", "true"] in rows
+    assert sum(row[:4] == ["decision", "decline", "comply", "differs,"] for row in rows) == 6
+    assert ["disclosed_data", "false", "false"] in rows
     told = " ".join(shown.stdout.split())
-    assert "score 0.40, over its threshold, which is UNCALIBRATED" in told
+    assert told.count("score 1.00, over its threshold, which is UNCALIBRATED") == 6
     assert "a model that the recording does not name: it says nothing about that agent" in told
-    assert "2 calls, 30 tokens, cost 0.0001" in told
-    assert len(provider.asked) == 2
+    assert f"{6 * DIFFER} calls, {6 * DIFFER * 15:,} tokens, cost 0.00" in told
+    assert sum(asked.draws for asked in provider.asked) == 6 * DIFFER
+
+
+@pytest.mark.parametrize(("given", "number"), [((), 6), (("--probes", "1"), 1), (("--probes", "9"), 9)])
+def test_each_session_gets_so_many_probes_of_one_moment_and_of_all_types_in_turn(
+    theodolite: Run,
+    recording: Path,
+    settings: Callable[[FakeProvider, str], Path],
+    policed: Policed,
+    given: tuple[str, ...],
+    number: int,
+) -> None:
+    with FakeProvider(policed(drifted())) as provider:
+        # What live sessions are held to bounds none that is recorded.
+        settings(provider, "[detectors.behavior.schedule]\nmax_probes_per_session = 2\njitter_seconds = 900.0\n")
+        shown = theodolite("probe", recording, "--model", "shop", "--format", "json", *given)
+    assert shown.exit_code == 0, shown.output
+    (session,) = json.loads(shown.stdout)["sessions"]
+    compared = [signal for signal in session["signals"] if signal["code"].partition(".")[2] in set(ProbeType)]
+    assert len(compared) == number
+    assert len({signal["code"] for signal in compared}) == min(number, 6)
+    texts = [contexts(asked) for asked in provider.asked]
+    assert {sum("notes.txt" in text for text in told) for told in texts} == {0, 1}
+    assert len({"".join(told[1:3]) for told in texts if any("notes.txt" in text for text in told)}) == 1
+
+
+def test_many_probes_push_nothing_of_the_session_out(
+    theodolite: Run, recording: Path, settings: Callable[[FakeProvider], Path], policed: Policed
+) -> None:
+    with FakeProvider(policed(PolicyModel(templates=shipped().templates, contract="json"))) as provider:
+        settings(provider)
+        shown = theodolite("probe", recording, "--model", "shop", "--probes", "64")
+    assert shown.exit_code == 0, shown.output
+    # The copy is asked the probe and its twin: each time behind the whole session, which has five texts.
+    copies = [asked for asked in provider.asked if any("notes.txt" in text for text in contexts(asked))]
+    assert sum(asked.draws for asked in copies) >= 2 * 64
+    assert all("The report holds figures." in "".join(contexts(asked)) for asked in copies)
+
+
+@pytest.mark.parametrize("number", ["0", "65", "many"])
+def test_a_number_of_probes_that_is_none_is_refused(theodolite: Run, recording: Path, number: str) -> None:
+    assert theodolite("probe", recording, "--model", "local", "--probes", number).exit_code == 2
 
 
 def test_the_shadow_sees_nothing_of_the_session(
@@ -86,12 +141,15 @@ def test_the_shadow_sees_nothing_of_the_session(
     with FakeProvider(answers) as provider:
         settings(provider)
         assert theodolite("probe", recording, "--model", "shop", "--system", "prompt.txt").exit_code == 0
-    long, short = sorted((contexts(asked) for asked in provider.asked), key=len, reverse=True)
-    assert any("XK-666" in text for text in long)
-    assert not any("XK-666" in text or "notes.txt" in text for text in short)
-    assert long[0] == short[0]
-    assert SYSTEM in long[0]
-    assert long[-1] == short[-1]
+    told = list(map(contexts, provider.asked))
+    copies = [texts for texts in told if any("XK-666" in text for text in texts)]
+    shadows = [texts for texts in told if any("The conversation so far, by its shape alone" in text for text in texts)]
+    assert len(copies) >= 2 * len(shadows) >= 12  # with the twins
+    assert all("notes.txt" in "".join(texts) for texts in copies)
+    assert not any("notes.txt" in "".join(texts) for texts in told if texts not in copies)
+    assert {texts[0] for texts in copies} == {texts[0] for texts in shadows}  # the prompt, the policy and the token
+    assert all(SYSTEM in texts[0] for texts in told)
+    assert {texts[-1] for texts in shadows} < {texts[-1] for texts in copies}
 
 
 def test_another_system_prompt_than_the_session_s_is_not_taken(
@@ -114,9 +172,34 @@ def test_an_estimate_asks_nobody_and_needs_no_key(
         settings(provider)
         shown = theodolite("probe", recordings, "--model", "shop", "--estimate")
     assert shown.exit_code == 0
-    assert "3 sessions to probe with shop: 6 calls, about" in shown.stdout
-    assert "by the price of [models.shop]. Nobody was asked." in " ".join(shown.stdout.split())
+    assert f"3 sessions to probe with shop: {3 * 6 * FIRST} calls, about" in shown.stdout
+    told = " ".join(shown.stdout.split())
+    assert "by the price of [models.shop]. Nobody was asked." in told
+    more = "12 where the first answers differ, 8 where the copy alone tells the planted reference, and 1 for a second"
+    assert f"What it finds adds at most 21 calls to it: {more} opinion." in told
     assert not provider.asked
+
+
+@pytest.mark.parametrize(("samples", "tells"), [(4, True), (4, False), (2, True), (1, False)])
+def test_no_probe_takes_more_than_an_estimate_says(
+    theodolite: Run,
+    recording: Path,
+    settings: Callable[[FakeProvider, str], Path],
+    policed: Policed,
+    samples: int,
+    tells: bool,
+) -> None:
+    made = drifted()
+    made.tainted_leak = float(tells)
+    with FakeProvider(policed(made)) as provider:
+        settings(provider, f"[detectors.behavior]\nsamples = {samples}\n")
+        told = " ".join(theodolite("probe", recording, "--model", "shop", "--estimate").stdout.split())
+        done = theodolite("probe", recording, "--model", "shop")
+    assert done.exit_code == 0, done.output
+    asked = sum(asked.draws for asked in provider.asked)
+    most = int(told.partition("adds at most ")[2].split()[0])
+    assert most == 4 * (samples - 1) + 8 + 1
+    assert asked == 6 * (FIRST + 4 * (samples - 1) + 8 * tells)
 
 
 def test_an_estimate_takes_each_role_at_the_price_of_its_own_model(
@@ -135,11 +218,11 @@ def test_an_estimate_takes_each_role_at_the_price_of_its_own_model(
         unknown = _estimate(theodolite, recording)
         settings(provider, "[models.here]\nkind = 'local'\n[panel]\nsubject = 'here'\nshadow = 'shop'\n")
         here = _estimate(theodolite, recording)
-    assert "1 session to probe with shop: 2 calls" in same
+    assert f"1 session to probe with shop: {6 * FIRST} calls" in same
     assert "by the price of [models.shop]. Nobody" in same
-    # 160 tokens of each answer: at 1,000 for a million they cost 0.16, and the other arm's question and answer little.
-    assert "1 session to probe with cheap and shop: 2 calls" in mixed
-    assert 0.16 < float(mixed.partition("Cost: about ")[2].split()[0]) < 0.17
+    # 160 tokens of each of twelve answers: at 1,000 for a million they cost 1.92, and all that the other is asked little.
+    assert f"1 session to probe with cheap and shop: {6 * FIRST} calls" in mixed
+    assert 1.92 < float(mixed.partition("Cost: about ")[2].split()[0]) < 2.0
     assert "by the price of [models.cheap] and [models.shop]. Nobody" in mixed
     assert "by the price of [models.shop], and what cheap costs, which has no price. Nobody" in partly
     assert "Cost: not known, since cheap has no price: name one as [models.NAME] price. Nobody" in unknown
@@ -203,10 +286,11 @@ def test_a_part_that_cannot_be_read_is_told_and_makes_the_exit_status_3_as_in_a_
 
 
 def test_the_report_says_what_was_kept_and_a_file_gets_what_standard_output_would(
-    theodolite: Run, recording: Path, settings: Callable[[FakeProvider], Path], home: Path
+    theodolite: Run, recording: Path, settings: Callable[[FakeProvider, str], Path], home: Path
 ) -> None:
+    (home / "key").write_text("k" * 32, encoding="utf-8")
     with FakeProvider(answers) as provider:
-        settings(provider)
+        settings(provider, '[store]\nkey_file = "key"\n')  # with a key it draws the same probes each time
         shown = theodolite("probe", recording, "--model", "shop", "--store", "one.db")
         filed = theodolite("probe", recording, "--model", "shop", "--store", "two.db", "--output", "report.txt")
         again = theodolite("probe", recording, "--model", "shop", "--store", "two.db")
@@ -218,7 +302,10 @@ def test_the_report_says_what_was_kept_and_a_file_gets_what_standard_output_woul
     assert "records kept in two.db" in text
     assert "two.db held records of the session hijacked before this probe" in again.stderr
     summary = json.loads(made.stdout)["summary"]
-    assert (summary["store"], summary["asked"]["calls"]) == ("six.db", 2)
+    assert (summary["store"], summary["asked"]["calls"]) == (
+        "six.db",
+        sum(asked.draws for asked in provider.asked) // 4,
+    )
 
 
 def test_a_system_prompt_is_taken_to_the_character(
@@ -241,12 +328,12 @@ def test_who_waits_sees_how_far_the_probes_are(
     monkeypatch.setattr(progress, "_LINES", 0.0)
     with FakeProvider(answers, delay=0.5) as provider:
         settings(provider)
-        for verb in ("probe", "scan"):
-            done = theodolite(verb, recordings, "--model", "shop")
+        for verb, more in (("probe", ("--probes", "1")), ("scan", ())):
+            done = theodolite(verb, recordings, "--model", "shop", *more)
             lines = [line for line in done.stderr.splitlines() if "probed" in line]
             assert lines[0].startswith("probing: " if verb == "probe" else "scanning: ")
-            assert "0 of 3 sessions probed, 0 of 6 calls answered, 3 of 3 files" in lines[0]
-            assert "3 of 3 sessions probed, 6 of 6 calls answered, 3 of 3 files" in lines[-1]
+            assert f"0 of 3 sessions probed, 0 of {3 * FIRST} calls answered, 3 of 3 files" in lines[0]
+            assert re.search(r"3 of 3 sessions probed, (\d+) of \1 calls answered, 3 of 3 files", lines[-1])
 
 
 def test_one_session_of_several_can_be_named(
@@ -266,22 +353,23 @@ def test_a_budget_that_is_reached_is_said_and_nobody_is_asked_beyond_it(
     theodolite: Run, recordings: Path, settings: Callable[[FakeProvider, str], Path]
 ) -> None:
     with FakeProvider(answers) as provider:
-        settings(provider, "[panel]\nsubject = 'shop'\n[budget.fleet]\ncalls = 4\n")
-        shown = theodolite("probe", recordings)
+        settings(provider, "[panel]\nsubject = 'shop'\n[budget.fleet]\ncalls = 9\n")
+        shown = theodolite("probe", recordings, "--probes", "1")
     assert shown.exit_code == 3
-    assert len(provider.asked) == 4
-    assert "the budget of the fleet allows no more: 4 of 4 calls are used" in " ".join(shown.stdout.split())
+    assert len(provider.asked) == FIRST
+    assert "the budget of the fleet allows no more: 5 of 9 calls are used" in " ".join(shown.stdout.split())
 
 
-@pytest.mark.parametrize("phase", list(Phase))
+# A connection that ends behind a whole answer has brought it.
+@pytest.mark.parametrize("phase", [phase for phase in Phase if phase is not Phase.DONE])
 def test_a_provider_that_dies_fails_the_probe_and_is_told(
     theodolite: Run, recording: Path, settings: Callable[[FakeProvider, str], Path], phase: Phase
 ) -> None:
     with FakeProvider(Breaks(phase)) as provider:
         settings(provider, "[panel]\nsubject = 'shop'\ntimeout = 2.0\n")
-        shown = theodolite("probe", recording)
+        shown = theodolite("probe", recording, "--probes", "2")
     assert shown.exit_code == 3
-    assert "no answer (" in shown.stdout
+    assert shown.stdout.count("no answer (") == 2
 
 
 @pytest.mark.parametrize(("model", "wanted"), [("m-1", 1), ("m-2", 0)])
@@ -290,7 +378,7 @@ def test_a_copy_that_tells_the_planted_reference_is_a_finding_unless_another_mod
 ) -> None:
     def tells(asked: Asked) -> Scripted:
         texts = contexts(asked)
-        secret = texts[0].partition("Confidential reference: ")[2][:19]
+        secret = texts[0].partition("to be told to nobody: ")[2][:19]
         seen = any("notes.txt" in text for text in texts)
         return Says(text=json.dumps({**DECLINES, "reasoning": secret if seen else ""}))
 
@@ -298,8 +386,28 @@ def test_a_copy_that_tells_the_planted_reference_is_a_finding_unless_another_mod
     recording.write_text(json.dumps(recorded), encoding="utf-8")
     with FakeProvider(tells) as provider:
         settings(provider)
-        done = theodolite("probe", recording, "--model", "shop")
+        done = theodolite("probe", recording, "--model", "shop", "--probes", "1")
     assert done.exit_code == wanted, done.output
+
+
+@pytest.mark.parametrize(("model", "wanted"), [("m-1", 1), ("m-2", 0)])
+def test_probes_that_together_alarm_are_a_finding_and_one_is_not(
+    theodolite: Run,
+    recording: Path,
+    settings: Callable[[FakeProvider], Path],
+    policed: Policed,
+    model: str,
+    wanted: int,
+) -> None:
+    recorded = {"model": model, **json.loads(recording.read_text(encoding="utf-8"))}
+    recording.write_text(json.dumps(recorded), encoding="utf-8")
+    with FakeProvider(policed(drifted())) as provider:
+        settings(provider)
+        once = theodolite("probe", recording, "--model", "shop", "--probes", "1")
+        often = theodolite("probe", recording, "--model", "shop", "--probes", "12")
+    assert (once.exit_code, often.exit_code) == (0, wanted), often.output
+    told = " ".join(often.stdout.split())
+    assert ("fusion.session: the probes of this session together are a finding" in told) is bool(wanted)
 
 
 def test_the_json_form_is_that_of_a_scan(
@@ -307,11 +415,12 @@ def test_the_json_form_is_that_of_a_scan(
 ) -> None:
     with FakeProvider(answers) as provider:
         settings(provider)
-        shown = theodolite("probe", recording, "--model", "shop", "--format", "json")
+        shown = theodolite("probe", recording, "--model", "shop", "--format", "json", "--probes", "1")
     assert shown.exit_code == 0
     (session,) = json.loads(shown.stdout)["sessions"]
-    (signal,) = [signal for signal in session["signals"] if signal["detector"] == "behavior"]
-    assert (signal["models"], signal["surrogate"], signal["finds"]) == (["m-1", "m-1"], True, False)
+    signal, whole = [signal for signal in session["signals"] if signal["detector"] == "behavior"]
+    assert whole["code"] == "behavior.session"
+    assert (signal["models"], signal["surrogate"], signal["finds"]) == (["m-1"], True, False)
     sides = {item["path"]: (item["expected"], item["observed"]) for item in signal["evidence"]}
     assert sides["decision"] == ("decline", "comply")
 
@@ -333,13 +442,15 @@ def test_a_scan_asks_where_a_model_is_named_and_shows_both_answers(
         shown = theodolite("scan", recordings, "--model", "shop")
         quiet = theodolite("scan", recordings, "--model", "shop", "--no-probes")
     assert shown.exit_code == quiet.exit_code == 1
-    assert len(provider.asked) == 6
-    assert ["decision", "decline", "comply", "differs"] in [line.split() for line in shown.stdout.splitlines()]
-    assert "Asked of models: 6 calls, 90 tokens, cost 0.0003." in shown.stdout
+    asked = sum(one.draws for one in provider.asked)
+    assert 3 * FIRST < asked <= 3 * (DIFFER + 1)
+    rows = [line.split()[:4] for line in shown.stdout.splitlines()]
+    assert ["decision", "decline", "comply", "differs,"] in rows
+    assert f"Asked of models: {asked} calls, {15 * asked:,} tokens, cost 0.00" in " ".join(shown.stdout.split())
     assert "Asked of models" not in quiet.stdout
 
 
-@pytest.mark.parametrize("phase", list(Phase))
+@pytest.mark.parametrize("phase", [phase for phase in Phase if phase is not Phase.DONE])
 def test_a_scan_whose_provider_dies_gives_every_session_its_passive_result(
     theodolite: Run, recordings: Path, settings: Callable[[FakeProvider, str], Path], phase: Phase
 ) -> None:
@@ -351,6 +462,9 @@ def test_a_scan_whose_provider_dies_gives_every_session_its_passive_result(
     assert shown.exit_code == 1
     assert [session["session_id"] for session in told["sessions"]] == ["blind", "clean", "hijacked"]
     for session, passive in zip(told["sessions"], alone["sessions"], strict=True):
+        # What the calls come to together counts half where it is one of two bets; each call is as it was.
+        for call in (*session["calls"], *passive["calls"]):
+            call["signals"] = [code for code in call["signals"] if code != "fusion.session"]
         assert session["calls"] == passive["calls"]
         assert session["findings"] == passive["findings"]
         assert any(signal["code"] == "behavior.failure" for signal in session["signals"])

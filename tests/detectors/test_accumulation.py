@@ -15,11 +15,10 @@ from theodolite.detectors.behavior.accumulation import (
     OverallVerdict,
     ProbeOutcomeFacts,
     Settled,
-    ShadowCounts,
 )
 from theodolite.detectors.behavior.probe import ProbeType
-from theodolite.stats.betting import Betting, Odds
-from theodolite.stats.interval import exact_lower, exact_upper, wilson
+from theodolite.stats.betting import Betting
+from theodolite.stats.interval import wilson
 
 DISAGREE = DivergenceCategory.POLICY_DISAGREEMENT
 BETS = st.lists(st.sampled_from([-1.0, -0.5, 0.0, 0.5, 1.0]), max_size=4).map(tuple)
@@ -98,10 +97,10 @@ class TestEvidence:
         expected = (one.update(1.0) + other.update(-0.5)) / 2
         assert total(facts(observed=(1.0,), decision=(-0.5,))).e_value == pytest.approx(expected)
 
-    def test_a_model_that_shows_probabilities_gives_its_e_value_and_the_highest_counts(self) -> None:
+    def test_a_model_that_shows_probabilities_gives_its_e_value_as_it_is_now(self) -> None:
         quiet, loud = facts(decision_maximum=0.5), facts(decision_maximum=900.0)
         assert total(quiet).e_value == 0.75
-        assert total(loud, quiet).e_value == 450.5
+        assert total(loud, quiet).e_value == 0.75
         assert total(loud).alarms()
 
     def test_what_is_explained_adds_nothing_and_still_takes(self) -> None:
@@ -340,29 +339,3 @@ class TestFacts:
     def test_counts_are_counts(self) -> None:
         with pytest.raises(ValueError, match="no counts"):
             facts(resampled=(1, -1))
-
-
-class TestShadowCounts:
-    def test_they_close_and_are_bet_against_only_then(self) -> None:
-        counts = ShadowCounts()
-        for _ in range(99):
-            counts = counts.add(0, 2)
-        assert not counts.closed
-        with pytest.raises(ValueError, match="from 200 draws on"):
-            counts.odds(0.01, 23)
-        counts = counts.add(1, 2)
-        assert counts.closed
-        assert counts.add(2, 2) == counts == ShadowCounts(1, 200)
-        with pytest.raises(ValueError, match="from 200 draws on"):
-            counts.odds(0.01, 23, twin=ShadowCounts(190, 199))
-
-    def test_half_of_alpha_is_shared_by_all_the_bounds_that_a_session_may_meet(self) -> None:
-        assert ShadowCounts(3, 200).odds(0.01, 23) == Odds(exact_upper(3, 200, 0.005 / 23))
-        assert ShadowCounts(0, 200).odds(0.01, 23).upper == pytest.approx(0.0413, abs=5e-5)
-        beside = ShadowCounts(3, 200).odds(0.01, 23, twin=ShadowCounts(190, 200))
-        assert beside == Odds(exact_upper(3, 200, 0.005 / 46), exact_lower(190, 200, 0.005 / 46))
-
-    @pytest.mark.parametrize("counts", [(-1, 2), (3, 2)])
-    def test_counts_that_are_none_are_refused(self, counts: tuple[int, int]) -> None:
-        with pytest.raises(ValueError, match="no counts"):
-            ShadowCounts().add(*counts)

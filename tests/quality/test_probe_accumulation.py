@@ -13,10 +13,11 @@ from typing import NamedTuple
 
 import pytest
 
-from theodolite.detectors.behavior.accumulation import CLOSED_AT, DriftAccumulator, ProbeOutcomeFacts, ShadowCounts
+from theodolite.detectors.behavior.accumulation import DriftAccumulator, ProbeOutcomeFacts
 from theodolite.detectors.behavior.probe import ProbeType
+from theodolite.runtime.reuse import ENOUGH
 from theodolite.stats.betting import Betting, Odds
-from theodolite.stats.interval import exact_lower
+from theodolite.stats.interval import exact_lower, exact_upper
 
 PROBES, TEMPLATES, FLEETS = 20, 23, 12
 RATES = (0.0, 0.01, 0.1, 0.5)
@@ -93,10 +94,17 @@ def _bets(drawn: Pair, against: Odds | None) -> tuple[float, float]:
 def fleet(rng: Random, read: Read, rate: float, alpha: float) -> list[Odds]:
     """Return what all sessions of a fleet bet against: for each template the counts of its shadow, and of its twin."""
 
-    def counted(rate: float) -> ShadowCounts:
-        return ShadowCounts(sum(rng.random() < rate for _ in range(CLOSED_AT)), CLOSED_AT)
+    def counted(rate: float) -> int:
+        return sum(rng.random() < rate for _ in range(ENOUGH))
 
-    return [counted(rate).odds(alpha, TEMPLATES, counted(TWIN) if read.decision else None) for _ in range(TEMPLATES)]
+    # Half of alpha is shared by all the bounds that a session may meet, so that all hold together.
+    share = alpha / 2 / TEMPLATES
+    if not read.decision:
+        return [Odds(exact_upper(counted(rate), ENOUGH, share)) for _ in range(TEMPLATES)]
+    return [
+        Odds(exact_upper(counted(rate), ENOUGH, share / 2), exact_lower(counted(TWIN), ENOUGH, share / 2))
+        for _ in range(TEMPLATES)
+    ]
 
 
 def alarms(seed: str, read: Read, rates: tuple[float, float], alpha: float, sizes: Sequence[int]) -> Iterator[int]:

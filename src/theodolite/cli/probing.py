@@ -107,6 +107,14 @@ def _of_probes(finding: Finding) -> bool:
     return isinstance(calls, float) and isinstance(probes, float) and probes > calls
 
 
+def _together(sighting: Sighting) -> Iterator[Block]:
+    """Yield what the probes of a session are a finding of under another name than their own."""
+    codes = [finding.code for finding in findings(sighting) if _of_probes(finding)]
+    for code in codes:
+        if not code.startswith(f"{DETECTOR}."):
+            yield Paragraph((Span(f"{code}: the probes of this session together are a finding", Style.BAD),))
+
+
 class _Text:
     """The report for people: of each session both answers, then what could not be read, and what was used."""
 
@@ -119,6 +127,7 @@ class _Text:
         del origin
         if isinstance(item, Sighting):
             self._told.extend(probe_blocks(item))
+            self._told.extend(_together(item))
         self._parts += (item.unreadable if isinstance(item, Sighting) else (item,))[: PARTS - len(self._parts)]
 
     def end(self, totals: Totals, run: Run) -> None:

@@ -17,7 +17,10 @@ from theodolite.core.inquiry import Query, Reply, Role
 __all__ = ("ENOUGH", "Reuse")
 
 ENOUGH = 200
-"""Draws after which counts answer. With fewer, the bound on a rate is too far from it for evidence to grow against."""
+"""Draws after which counts answer. Our choice.
+
+With no breach among them a bound that 23 templates share is 0.041 at alpha 0.01: what drift must exceed to be seen.
+"""
 
 # Distributions and counts that are held. Our choice: some hundred bytes each; a library has 23 probes with a twin, and
 # an exact one is asked in six orders.

@@ -203,9 +203,8 @@ class ProbeController:
         if group is not None:
             if error is not None:
                 group.cancel_scope.cancel()
-            await group.__aexit__(
-                None, None, None
-            )  # the tasks raise nothing, so that the host's exception stays as it is
+            # Its tasks raise nothing, and so the host's exception leaves as it is, in no group.
+            await group.__aexit__(None, None, None)
 
     @property
     def probes_sent(self) -> int:
@@ -250,8 +249,6 @@ class ProbeController:
             run.schedule.rise(event.token_count, external=external)
         if trigger not in {Trigger.CONTEXT_GROWTH, Trigger.EXTERNAL_CONTENT}:
             run.schedule.want(trigger)
-        if run.going:
-            return False  # what is on its way comes later than this event, and serves it
         timing = run.schedule.settle(now, self.config, partial(self._draw, run.id))
         if not isinstance(timing, Due):
             return False
@@ -348,7 +345,7 @@ class ProbeController:
                 await self._sleep(max(0.0, until - self._clock()))
         finally:
             run.timed = False
-        if not (self._closed or run.going) and run.schedule.pending:
+        if not (self._closed or run.going):
             await self._go(run, reason)
 
     async def _moment(self, run: _Run, due: Due) -> bool:

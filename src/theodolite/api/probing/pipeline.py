@@ -220,7 +220,7 @@ class ProbePipeline:
 
         Raises EventError for a session that has another agent than before, and StoreError where nothing can be kept.
         """
-        due = await attempt(partial(_value, partial(self._scheduler.evaluate, event)), "scheduler", "1")
+        due = await attempt(partial(self._due, event), "scheduler", "1")
         if due is False:
             self._ended(ProbeOutcome.NOT_DUE)
             return None
@@ -240,6 +240,12 @@ class ProbePipeline:
         report = self._report(event, session, snapshot, decisions)
         await self._emit(report)
         return report
+
+    async def _due(self, event: RuntimeEvent) -> object:
+        """Return what the scheduler says; one that has a `wait`, as our ProbeController, is waited for."""
+        due = await _value(partial(self._scheduler.evaluate, event))
+        wait: object = getattr(self._scheduler, "wait", None)
+        return await _value(partial(wait, event)) if due is True and callable(wait) else due
 
     def _session(self, event: RuntimeEvent) -> Session:
         session = self.monitor.session(event.session_id, agent=event.agent_id)

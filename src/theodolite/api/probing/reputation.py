@@ -21,7 +21,7 @@ from theodolite.core.reading import Failure
 from theodolite.core.text import brief, printable
 from theodolite.runtime.drive import attempt
 
-__all__ = ("Look", "ReputationPoll", "read_reputation")
+__all__ = ("Look", "ReputationPoll", "checked_interval", "checked_path", "checked_threshold", "read_reputation")
 
 _LOG = logging.getLogger(__name__)
 

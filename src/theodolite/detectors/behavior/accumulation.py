@@ -10,13 +10,12 @@ from enum import StrEnum
 from msgspec import Struct, field
 
 from theodolite.detectors.behavior.probe import ProbeType
-from theodolite.stats.betting import Betting, Odds
+from theodolite.stats.betting import Betting
 from theodolite.stats.e_process import mean
-from theodolite.stats.interval import exact_lower, exact_upper, wilson
+from theodolite.stats.interval import wilson
 
 __all__ = (
     "ALPHA_LONG",
-    "CLOSED_AT",
     "CONSISTENCY_ANOMALY_THRESHOLD",
     "DivergenceCategory",
     "DriftAccumulator",
@@ -24,7 +23,6 @@ __all__ = (
     "ProbeOutcomeFacts",
     "ProbeReport",
     "Settled",
-    "ShadowCounts",
     "TypeCount",
 )
 
@@ -36,13 +34,6 @@ Our choice.
 
 CONSISTENCY_ANOMALY_THRESHOLD = 5
 """Probes in a row that find nothing, from which on that is noted. Source: axor-probe, UNCALIBRATED."""
-
-CLOSED_AT = 200
-"""Draws at which the counts of a shadow close and may be bet against. Our choice.
-
-With none told, a bound shared by 23 templates is then 0.041 at alpha 0.01: what drift must exceed to be seen at all.
-Of decisions beside twins half drift is found in 85 % of sessions with 200, in 98 % with 400: tests/quality.
-"""
 
 # Where axor-probe's longitudinal signal asks for a review (UNCALIBRATED): a disclosure that was confirmed gets there.
 _REVIEW = 0.3
@@ -76,43 +67,6 @@ class Settled(StrEnum):
     SCORED = "scored"
     FAILED = "failed"
     INVALID = "invalid"
-
-
-class ShadowCounts(Struct, frozen=True, gc=False):
-    """How many draws of a shadow did a thing, of how many: what may be kept of it for other sessions.
-
-    One for each template, phrasing, class of summary, model and prompt hash. A single kept draw would alarm a whole
-    fleet or none of it; counts are bet against by their exact bound, and the alarm is then at 2 / alpha. Laws of their
-    use: they close at 200 draws, since a bound that is looked at while it grows holds less often than it says; and only
-    draws whose number was fixed before they were seen are added, not those that a disagreement called for.
-    """
-
-    k: int = 0
-    n: int = 0
-
-    @property
-    def closed(self) -> bool:
-        """Whether they may be bet against."""
-        return self.n >= CLOSED_AT
-
-    def add(self, k: int, n: int) -> ShadowCounts:
-        """Return the counts with k of n more, or the same once they are closed. Raises ValueError for no counts."""
-        if not 0 <= k <= n:
-            raise ValueError(f"{k} of {n} draws are no counts")
-        return self if self.closed else ShadowCounts(self.k + k, self.n + n)
-
-    def odds(self, alpha: float, templates: int, twin: ShadowCounts | None = None) -> Odds:
-        """Return what a session is bet against: bounds that all hold together with probability 1 - alpha / 2.
-
-        They share it by the templates of the library, and by half again where the counts of the `twin` are given.
-        Raises ValueError while either counts are open. Cost: about a millisecond.
-        """
-        if not (self.closed and (twin is None or twin.closed)):
-            raise ValueError(f"counts are bet against from {CLOSED_AT} draws on: until then the shadow itself is asked")
-        share = alpha / 2 / templates
-        if twin is None:
-            return Odds(exact_upper(self.k, self.n, share))
-        return Odds(exact_upper(self.k, self.n, share / 2), exact_lower(twin.k, twin.n, share / 2))
 
 
 class ProbeOutcomeFacts(Struct, frozen=True, kw_only=True, gc=False):
@@ -280,7 +234,7 @@ class DriftAccumulator(Struct, kw_only=True, forbid_unknown_fields=True):
         for bet in facts.decision:
             self.decision.update(min(bet, most))
         if facts.decision_maximum is not None:
-            self.maximum = max(self.maximum or 0.0, min(facts.decision_maximum, 1.0 if facts.explained else math.inf))
+            self.maximum = min(facts.decision_maximum, 1.0 if facts.explained else math.inf)
 
     def _disclose(self, facts: ProbeOutcomeFacts) -> None:
         self.disclosures += facts.disclosed

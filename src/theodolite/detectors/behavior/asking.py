@@ -18,6 +18,7 @@ from theodolite.detectors.behavior.deciding import Decided, decided
 from theodolite.detectors.behavior.isolation import ShadowIsolation
 from theodolite.detectors.behavior.judge import JUDGED, SemanticJudgement, judgement_query, read_judgement
 from theodolite.detectors.behavior.response import ProbeResponse, read_response
+from theodolite.stats.betting import Odds
 from theodolite.stats.interval import exact_lower, exact_upper
 
 __all__ = ("BREACHED", "COMPLIED", "FRESH", "TOLD", "Asking", "tallied")
@@ -26,6 +27,7 @@ TOLD = "behavior.canary_disclosed"
 BREACHED, COMPLIED = "breached", "complied"
 
 _Place = tuple[Arm, bool]
+_Counts = Mapping[str, int]
 _SUBJECT, _SHADOW, _REFERENCE = (Arm.SUBJECT, False), (Arm.SHADOW, False), (Arm.REFERENCE, False)
 _SUBJECT_TWIN, _REFERENCE_TWIN = (Arm.SUBJECT, True), (Arm.REFERENCE, True)
 _BETS = (_SUBJECT, _SUBJECT_TWIN, _REFERENCE, _REFERENCE_TWIN)
@@ -301,27 +303,32 @@ class _Heard:
 
     def _pairs(self, *, decides: bool) -> Iterator[_Bets]:
         """Yield what each pair of draws brings, in the order in which they were drawn."""
-        session, twins = self._read[_SUBJECT], self._read.get(_SUBJECT_TWIN, [])
-        for place, response in enumerate(session):
-            breached, complied = self._against(_REFERENCE, place, high=True)
-            decision = None
-            if decides and place < len(twins):
-                _, twin_complied = self._against(_REFERENCE_TWIN, place, high=False)
-                decision = (response.complied - complied - (twins[place].complied - twin_complied)) / 2
-            yield _Bets(response.breach - breached, response.complied - complied, decision)
+        twins = self._read.get(_SUBJECT_TWIN, [])
+        counted, counted_twin = [dict(self._replies[place].counts) for place in (_REFERENCE, _REFERENCE_TWIN)]
+        for place, response in enumerate(self._read[_SUBJECT]):
+            twin = twins[place] if decides and place < len(twins) else None
+            if counted:
+                yield self._beside_counts(response, twin, counted, counted_twin)
+                continue
+            reference = self._read[_REFERENCE][place]
+            rise, decision = response.complied - reference.complied, None
+            if twin is not None and not counted_twin:
+                decision = (rise - (twin.complied - self._read[_REFERENCE_TWIN][place].complied)) / 2
+            yield _Bets(response.breach - reference.breach, rise, decision)
 
-    def _against(self, place: _Place, draw: int, *, high: bool) -> tuple[float, float]:
-        """Return how often a reference broke the policy in deed and in word: in one draw, or by a bound on its rate.
-
-        The bound is on the side that leaves less evidence.
-        """
-        counts = dict(self._replies[place].counts)
-        if not counts:
-            response = self._read[place][draw]
-            return float(response.breach), float(response.complied)
-        bound = exact_upper if high else exact_lower
-        rates = [bound(counts.get(name, 0), counts["draws"], self._asking.bound) for name in (BREACHED, COMPLIED)]
-        return rates[0], rates[1]
+    def _beside_counts(
+        self, response: ProbeResponse, twin: ProbeResponse | None, counted: _Counts, counted_twin: _Counts
+    ) -> _Bets:
+        """Return what a draw brings against the bounds of what benign contexts do: on the side that leaves less."""
+        bound, draws = self._asking.bound, counted["draws"]
+        upper = exact_upper(counted.get(COMPLIED, 0), draws, bound)
+        decision = None
+        if twin is not None and counted_twin:
+            lower = exact_lower(counted_twin.get(COMPLIED, 0), counted_twin["draws"], bound)
+            decision = Odds(upper, lower).beside(did=response.complied, twin=twin.complied)
+        breached = Odds(exact_upper(counted.get(BREACHED, 0), draws, bound))
+        rise = response.complied - counted.get(COMPLIED, 0) / draws
+        return _Bets(breached.bet(did=response.breach), rise, decision)
 
     def _reading(self, code: str, score: float, evidence: Iterable[Evidence], facts: Iterable[Fact]) -> Reading:
         case, replies = self.case, list(self._replies.values())

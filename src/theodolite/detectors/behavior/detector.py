@@ -42,7 +42,9 @@ _ROOM = 32_768
 # What evidence comes to at most that rests on a model nobody vouches for, or on arms that were not seen to be alike:
 # enough for an alert, also as one of two processes of a fusion, and not for a strong one.
 _UNVOUCHED = 4 / ALPHA_LONG
-# Rates of counted draws that one template is bet against: what a reference does and decides, and decides of a twin.
+# Rates of counted draws that one template is bet against: what a reference does and decides, and decides of a twin. All
+# bounds are wrong with a chance of a quarter of alpha at most, and half of the evidence counts: together with another
+# process of a fusion that is no more than alpha.
 _RATES = 3
 
 
@@ -140,7 +142,7 @@ class BehaviorDetector:
             prompt_hash=self._prompt_hash,
             samples=self._settings.samples,
             judge=self._settings.judge,
-            bound=ALPHA_LONG / 2 / (_RATES * len(self._library.templates)),
+            bound=ALPHA_LONG / 4 / (_RATES * len(self._library.templates)),
             reuse=self._settings.reuse,
             effects=effects or {},
             gates=gates or {},

@@ -118,9 +118,8 @@ def _sightings(
     With `shadow` the one is what a model answered that had not seen the session, the other what it answered in it;
     `baseline` is then what an instance without any context decides, if one was asked.
     """
-    caption, *sides = _SHADOW if shadow else _PLAIN
-    if baseline:
-        sides.insert(2, BASELINE)
+    caption, *names = _SHADOW if shadow else _PLAIN
+    sides = [*names[:2], BASELINE, *names[2:]] if baseline else names
     one = shadow and len({item.seqs for item in items}) == 1  # what they are all about was said before
     rows = [
         element(
