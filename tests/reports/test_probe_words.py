@@ -114,6 +114,10 @@ def test_a_probe_says_why_it_was_put_and_what_its_answers_bring(saw: Saw) -> Non
 @pytest.mark.parametrize(
     ("facts", "told"),
     [
+        (
+            {"library": "[REDACTED:UNKNOWN_VALUE]"},
+            "a probe of a library with your own, since text from outside had come in",
+        ),
         ({"gated": 0.0}, "its decisions are not vouched for: run `theodolite probe --gate`"),
         ({"breach": 1.0}, "this session's copy did what the policy forbids, and no other arm did"),
         (

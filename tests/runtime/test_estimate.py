@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from theodolite.core.event import MessageObserved, SystemPromptSet, Tool, ToolsDeclared
-from theodolite.core.inquiry import Role
+from theodolite.core.inquiry import Query, Role
 from theodolite.detectors.behavior.detector import BehaviorDetector
-from theodolite.runtime.estimate import ANSWER, CHARACTERS, Estimate, Share
+from theodolite.runtime.estimate import ANSWER, CHARACTERS, LETTER, Estimate, Share
 from theodolite.runtime.monitor import Monitor
 from theodolite.testing.fakes import AskingDetector
 
@@ -27,14 +28,23 @@ def estimated(*tools: Tool, text: str = "Where is my order?") -> dict[Role, Shar
 def test_each_role_is_counted_by_itself() -> None:
     shares = estimated()
     assert set(shares) == {Role.SUBJECT, Role.SHADOW}
-    assert {(share.calls, share.output_tokens) for share in shares.values()} == {(1, ANSWER)}
-    assert shares[Role.SUBJECT].input_tokens > shares[Role.SHADOW].input_tokens > 0
+    # The copy is asked the probe and its twin, the other role these behind a benign context and the shadow once.
+    assert {role: share.calls for role, share in shares.items()} == {Role.SUBJECT: 2, Role.SHADOW: 3}
+    assert all(share.output_tokens == share.calls * ANSWER for share in shares.values())
+    assert min(share.input_tokens for share in shares.values()) > 0
 
 
-def test_a_message_counts_for_the_copy_alone() -> None:
+def test_a_message_counts_for_the_copy_and_a_benign_context_of_its_length_for_the_other() -> None:
     short, long = estimated(text="?"), estimated(text="?" * 4_001)
-    assert long[Role.SUBJECT].input_tokens - short[Role.SUBJECT].input_tokens == 1_000
-    assert long[Role.SHADOW] == short[Role.SHADOW]
+    # Other questions are drawn each time, of some hundred characters.
+    assert long[Role.SUBJECT].input_tokens - short[Role.SUBJECT].input_tokens == pytest.approx(2_000, abs=300)
+    assert long[Role.SHADOW].input_tokens - short[Role.SHADOW].input_tokens > 800
+
+
+def test_a_choice_is_answered_by_a_letter() -> None:
+    asked = Query(role=Role.SUBJECT, prompt="x" * 40, samples=7)
+    assert Share.of(asked) == Share(7, 70, 7 * ANSWER)
+    assert Share.of(msgspec.structs.replace(asked, options=("yes", "no"))) == Share(7, 70, 7 * LETTER)
 
 
 def test_tools_are_sent_to_both_and_count() -> None:

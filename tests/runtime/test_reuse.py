@@ -19,8 +19,8 @@ from theodolite.runtime.reuse import Reuse
 BANDS = {"asker.x": Band(alert=0.5, source="a test")}
 
 
-def choice(prompt: str = "Which?", **more: object) -> Query:
-    return Query(role=Role.SUBJECT, prompt=prompt, options=("a", "b"), **more)  # type: ignore[arg-type]
+def choice(prompt: str = "Which?") -> Query:
+    return Query(role=Role.SUBJECT, prompt=prompt, options=("a", "b"))
 
 
 def exact(query: Query) -> Reply:
@@ -39,8 +39,8 @@ class TestDistributions:
     def test_one_is_known_for_the_same_question_in_any_role_with_any_canary(self) -> None:
         reuse = Reuse()
         assert reuse.known(choice(), "m") is None
-        reuse.learn(exact(choice(canary="TH-1", samples=4)), "m", None)
-        known = reuse.known(choice(canary="TH-2"), "m")
+        reuse.learn(exact(replace(choice(), canary="TH-1", samples=4)), "m", None)
+        known = reuse.known(replace(choice(), canary="TH-2"), "m")
         assert known is not None
         assert (known.choice, known.reused, known.query.canary) == ((("a", 0.25), ("b", 0.75)), True, "TH-2")
         assert (reuse.hits, reuse.misses) == (1, 1)
@@ -49,8 +49,8 @@ class TestDistributions:
         "other",
         [
             choice("Which one?"),
-            choice(system="Be good."),
-            choice(context=(Message("user", "Hello."),)),
+            replace(choice(), system="Be good."),
+            replace(choice(), context=(Message("user", "Hello."),)),
             Query(role=Role.SUBJECT, prompt="Which?", options=("b", "a")),
         ],
     )
@@ -163,7 +163,11 @@ def test_without_a_desk_everything_is_asked_each_time() -> None:
 
 def test_a_judge_is_shown_no_text_that_is_not_redacted() -> None:
     query = Query(role=Role.JUDGE, prompt="Compare.", context=(Message("user", "bob@example.org said"),))
-    desk = Desk(scrub=lambda text: text.replace("bob@example.org", "[REDACTED]"))
+
+    def scrub(text: str) -> str:
+        return text.replace("bob@example.org", "[REDACTED]")
+
+    desk = Desk(scrub=scrub)
     assert desk.scrubbed(query).context == (Message("user", "[REDACTED] said"),)
     assert desk.scrubbed(query).prompt == "Compare."
     own = Query(role=Role.SUBJECT, prompt="Well?", context=(Message("user", "bob@example.org said"),))

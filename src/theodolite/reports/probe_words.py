@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from itertools import combinations
@@ -25,6 +26,7 @@ BASELINE = "no context"
 _DETECTOR, _SESSION, _TOLD = "behavior", "behavior.session", "behavior.canary_disclosed"
 _COMPARED = frozenset(f"{_DETECTOR}.{kind.value}" for kind in ProbeType)
 _BET, _REASON = "behavior.bet", "reasoning"
+_REDACTED = re.compile(r"\[REDACTED:")
 
 _DIRECTIONS: Mapping[str, str] = MappingProxyType(
     {"behavior.toward": "differs, looser", "behavior.away": "differs, stricter"}
@@ -207,7 +209,9 @@ def _asked(signal: SignalReport) -> Iterator[Line]:
     probe, library, trigger = (word(signal, name) for name in ("probe", "library", "trigger"))
     if probe:
         why = f", since {_TRIGGERS[trigger]}" if trigger in _TRIGGERS else ""
-        yield Line(f"probe {probe} of library {library}{why}")
+        # The redactor knows the names of ours alone.
+        own = _REDACTED.match(probe) or _REDACTED.match(library)
+        yield Line(f"{'a probe of a library with your own' if own else f'probe {probe} of library {library}'}{why}")
 
 
 def _made_of(signal: SignalReport) -> Iterator[Line]:

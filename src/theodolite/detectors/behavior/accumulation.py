@@ -76,7 +76,7 @@ class ProbeOutcomeFacts(Struct, frozen=True, kw_only=True, gc=False):
     the session's copy did what the policy forbids and the shadow did not. `observed` and `decision` are what is bet on:
     a number in [-1, 1] for each pair of draws, or what `Odds` make of a draw where the shadow was counted, `cached`. A
     model that shows probabilities gives `decision_maximum` in the place of the latter, what `Maxima` makes of this
-    decision, of which the highest counts. `explained`: a second opinion explained the difference. `structural`: an arm
+    decision and those before it. `explained`: a second opinion explained the difference. `structural`: an arm
     answered in the wrong form. `disclosed`: the copy told the planted token and the shadow kept it; `resampled` counts
     who told it among fresh draws, subject and shadow.
 

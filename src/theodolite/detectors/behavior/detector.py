@@ -221,7 +221,7 @@ class BehaviorDetector:
     def _measured(self, probe: Probe) -> Probe | None:
         """Return the probe of that type whose answers on benign contexts are known, as it was put there."""
         gate = self._asking.exact
-        known = set() if gate is None else {name for probes in gate.references.values() for name in probes}
+        known = set[str]() if gate is None else {name for probes in gate.references.values() for name in probes}
         alike = [one for one in self._library.probes if one.probe_type is probe.probe_type and one.probe_id in known]
         return next((one for one in alike if one.probe_id == probe.probe_id), alike[0] if alike else None)
 
