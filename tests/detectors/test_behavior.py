@@ -196,7 +196,7 @@ class TestWhatIsAsked:
             detector().inquire(one),
             lambda query, who: draw(COMPLIES if who == "subject" else DECLINES),  # noqa: ARG005
         )
-        contexts = [list(query.context or ())[0].text for query in asked if "Fine day." in str(query.context)]
+        contexts = [next(iter(query.context or ())).text for query in asked if "Fine day." in str(query.context)]
         assert sorted(contexts) == sorted([f"Fine day. {number}" for number in range(4)] * 2)
         assert sum(query.samples for query in asked if arm(query) == "subject") == 8
 
@@ -382,10 +382,8 @@ class TestTheJudge:
     def test_one_who_answers_in_another_form_is_a_failure_and_the_comparison_stands(
         self, reply: Mapping[str, object]
     ) -> None:
-        said, _ = driven(
-            detector(BehaviorSettings(judge=True)).inquire(case()),
-            answering(case(), {"judge": draw(reply), "subject": draw(COMPLIES)}),
-        )
+        arms = {"judge": draw(reply), "subject": draw(COMPLIES)}
+        said, _ = driven(detector(BehaviorSettings(judge=True)).inquire(case()), answering(case(), arms))
         failure = said[-1]
         assert isinstance(failure, Failure)
         assert failure.cause is Cause.MALFORMED
