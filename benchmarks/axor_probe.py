@@ -245,9 +245,9 @@ def main() -> int:
     for what in ("clean", "triangulated", "breach"):
         beside(sides, what, 3 if options.short else 20)
     print("200 sessions at once, each with a pipeline of its own; the model takes 50 ms")
-    beside(sides, "crowd", 2 if options.short else 10)
+    beside(sides, "crowd", 2 if options.short else 5)
     print("the same with one pipeline for all, in which axor-probe mixes them")
-    beside(sides[:1], "together", 2 if options.short else 10)
+    beside(sides[:1], "together", 2 if options.short else 5)
     print("memory of one session")
     beside(sides, "memory", 1_000 if options.short else 10_000)
     growth = late[0]["median of the last 100 in us"] / early[0]["20th probe in us"]

@@ -117,7 +117,9 @@ def _missing() -> str:
 def _asking(path: Path) -> Settings:
     """Return the settings under which the embedded model is asked, with the system prompt of a session."""
     settings = with_model(replace(_SETTINGS, panel=_PANEL), "local")
-    return of_recordings(replace(settings, detectors={**settings.detectors, DETECTOR: {"system": _system(path)}}))
+    # Each is asked once, also where answers differ: on a small machine four draws of all would take minutes.
+    table = {"system": _system(path), "samples": 1}
+    return of_recordings(replace(settings, detectors={**settings.detectors, DETECTOR: table}))
 
 
 def _system(path: Path) -> str:
