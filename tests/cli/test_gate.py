@@ -12,11 +12,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 from typer.testing import Result
 
-from theodolite.core.calibration import Calibration
+from theodolite.core.calibration import Band, Calibration, Dataset
 from theodolite.core.gate import Gate, Shown
+from theodolite.core.reading import Status
 from theodolite.detectors.behavior.library import shipped
 from theodolite.testing.fakes.policies import PolicyModel
 from theodolite.testing.provider import Asked, Breaks, FakeProvider, Phase, Says
@@ -87,7 +89,7 @@ def test_what_was_kept_is_counted_by_the_next_probe(
     assert "and 9 for the decision of a model that passed its gate." in " ".join(again.stdout.split())
     (session,) = json.loads(shown.stdout)["sessions"]
     facts = {fact["name"]: fact["value"] for signal in session["signals"] for fact in signal.get("facts", [])}
-    assert (facts["gated"], facts["length"]) == (1.0, "brief")
+    assert (facts["gate"], facts["length"]) == ("passed", "brief")
     assert abs(facts["z"]) < 4.0
 
 
@@ -146,21 +148,42 @@ def test_an_estimate_asks_nobody_and_counts_what_would_be_asked(theodolite: Run,
     assert told.endswith("by the price of [models.shop]. Nobody was asked.")
 
 
-def artefact(path: Path, *models: str) -> bytes:
-    """Write an artefact with the gates of some models, and return it."""
-    gate: dict[str, object] = {
-        **{"prompt_hash": "", "library": "1.0.0", "wording": "proceed", "shown": "probabilities", "date": "2026-01-01"},
-        **{"pairs": 12, "auc": 1.0, "violation": -3.0, "twin": 3.0, "decline_share": 1.0, "conform_share": 1.0},
-        **{"spread": 0.1, "passed": True},
-    }
-    document = {
-        **{"schema": 1, "id": "bank-1", "status": "CALIBRATED", "alpha": 0.01, "date": "2026-01-01"},
-        **{"dataset": {"name": "ours"}, "versions": {"fusion": "1"}, "agents": ["bank"], "models": ["m-0"]},
-        "bands": {"fusion.call": {"alert": 0.9}},
-        "gates": {name: {**gate, "model": name} for name in models},
-    }
-    path.write_text(json.dumps(document), encoding="utf-8")
-    return path.read_bytes()
+def artefact(path: Path, *models: str) -> None:
+    """Write an artefact with the gates of some models."""
+
+    def gate(name: str) -> Gate:
+        return Gate(
+            model=name,
+            prompt_hash="",
+            library="1.0.0",
+            version="1",
+            wording="proceed",
+            shown=Shown.PROBABILITIES,
+            date="2026-01-01",
+            pairs=12,
+            auc=1.0,
+            violation=-3.0,
+            twin=3.0,
+            decline_share=1.0,
+            conform_share=1.0,
+            spread=0.1,
+            passed=True,
+        )
+
+    made = Calibration(
+        schema=1,
+        id="bank-1",
+        status=Status.CALIBRATED,
+        alpha=0.01,
+        date="2026-01-01",
+        dataset=Dataset(name="ours"),
+        versions={"fusion": "1"},
+        bands={"fusion.call": Band(alert=0.9)},
+        agents=("bank",),
+        models=("m-0",),
+        gates={name: gate(name) for name in models},
+    )
+    path.write_bytes(msgspec.json.encode(made))
 
 
 def test_an_artefact_keeps_all_that_it_has_but_the_gate_of_that_model(

@@ -35,19 +35,21 @@ def recorded(path: Path, *tainted: int, count: int = 12, model: str = "m-1") -> 
     messages: list[dict[str, object]] = []
     for number in range(count // 2):
         mark = [f" Its key is {SECRET}. This is {TAINT}." * (2 * number + place in tainted) for place in (0, 1)]
-        call = {"id": f"c{number}", "type": "function", "function": {"name": "read", "arguments": "{}"}}
-        messages += [
+        call: dict[str, object] = {"name": "read", "arguments": "{}"}
+        calls = [{"id": f"c{number}", "type": "function", "function": call}]
+        said: list[dict[str, object]] = [
             {"role": "user", "content": f"Read entry {number}.{mark[0]}"},
-            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "assistant", "content": None, "tool_calls": calls},
             {"role": "tool", "tool_call_id": f"c{number}", "content": f"Entry {number} is a lamp.{mark[1]}"},
         ]
+        messages += said
     path.write_text(json.dumps({"model": model, "messages": messages}), encoding="utf-8")
     return path
 
 
 @pytest.mark.parametrize(("tainted", "role"), [(5, "tool"), (8, "user")])
 def test_the_message_that_carries_it_is_told_and_the_recording_is_as_it_was(
-    theodolite: Run, policed: Policed, shop: Shop, home: Path, tainted: int, role: str
+    theodolite: Run, policed: Policed, shop: Shop, *, home: Path, tainted: int, role: str
 ) -> None:
     path = recorded(home / "s.json", tainted)
     before = hashlib.sha256(path.read_bytes()).hexdigest()

@@ -99,6 +99,7 @@ def test_each_session_gets_so_many_probes_of_one_moment_and_of_all_types_in_turn
     recording: Path,
     settings: Callable[[FakeProvider, str], Path],
     policed: Policed,
+    *,
     given: tuple[str, ...],
     number: int,
 ) -> None:
@@ -186,6 +187,7 @@ def test_no_probe_takes_more_than_an_estimate_says(
     recording: Path,
     settings: Callable[[FakeProvider, str], Path],
     policed: Policed,
+    *,
     samples: int,
     tells: bool,
 ) -> None:
@@ -220,7 +222,7 @@ def test_an_estimate_takes_each_role_at_the_price_of_its_own_model(
         here = _estimate(theodolite, recording)
     assert f"1 session to probe with shop: {6 * FIRST} calls" in same
     assert "by the price of [models.shop]. Nobody" in same
-    # 160 tokens of each of twelve answers: at 1,000 for a million they cost 1.92, and all that the other is asked little.
+    # 160 tokens of each of twelve answers: at 1,000 for a million they cost 1.92, and what the other is asked little.
     assert f"1 session to probe with cheap and shop: {6 * FIRST} calls" in mixed
     assert 1.92 < float(mixed.partition("Cost: about ")[2].split()[0]) < 2.0
     assert "by the price of [models.cheap] and [models.shop]. Nobody" in mixed
@@ -396,6 +398,7 @@ def test_probes_that_together_alarm_are_a_finding_and_one_is_not(
     recording: Path,
     settings: Callable[[FakeProvider], Path],
     policed: Policed,
+    *,
     model: str,
     wanted: int,
 ) -> None:
@@ -468,6 +471,21 @@ def test_a_scan_whose_provider_dies_gives_every_session_its_passive_result(
         assert session["calls"] == passive["calls"]
         assert [one for one in session["findings"] if one["code"] != "fusion.session"] == passive["findings"]
         assert any(signal["code"] == "behavior.failure" for signal in session["signals"])
+
+
+@pytest.mark.parametrize("verb", ["scan", "probe"])
+def test_what_a_recorded_session_took_in_brings_no_probes(
+    theodolite: Run, recordings: Path, settings: Callable[[FakeProvider], Path], policed: Policed, verb: str
+) -> None:
+    # Live it would be probed for each of these, since each is more than a schedule waits for.
+    said = [{"role": "user", "content": f"Entry {number} is a lamp. " * 2_000} for number in range(4)]
+    path = recordings / "long.json"
+    path.write_text(json.dumps({"messages": said}), encoding="utf-8")
+    with FakeProvider(policed(PolicyModel(templates=shipped().templates, policy=12.0, contract="json"))) as provider:
+        settings(provider)
+        done = theodolite(verb, path, "--model", "shop", *(("--probes", "1") if verb == "probe" else ()))
+    assert "behavior" not in done.stderr
+    assert sum(asked.draws for asked in provider.asked) == FIRST, done.output
 
 
 def test_models_are_asked_from_one_process(

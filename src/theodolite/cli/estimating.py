@@ -13,7 +13,7 @@ from theodolite.config.models import LocalSettings
 from theodolite.config.settings import Settings
 from theodolite.config.wiring import Instrument
 from theodolite.core.reader import Unreadable
-from theodolite.detectors.behavior.deciding import exact_gate
+from theodolite.detectors.behavior.deciding import read_exactly
 from theodolite.detectors.behavior.detector import BehaviorSettings
 from theodolite.reports.escaping import inert
 from theodolite.reports.layout import Block, Paragraph, Span, Style, counted
@@ -110,7 +110,7 @@ class _Text:
         samples = table.get("samples", BehaviorSettings().samples)
         again = _BETS * (samples - 1) if isinstance(samples, int) else 0
         fitted = self._instrument.monitor.fleet.calibration
-        exact = _EXACT if fitted is not None and exact_gate(fitted.gates) is not None else 0
+        exact = _EXACT if fitted is not None and any(map(read_exactly, fitted.gates.values())) else 0
         parts = {
             f"{again} where the first answers differ": again,
             f"{_FRESH} where the copy alone tells the planted reference": _FRESH,

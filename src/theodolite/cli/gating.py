@@ -20,6 +20,7 @@ from theodolite.cli.exits import NOT_JUDGED, NOTHING, say
 from theodolite.cli.newfile import new_file
 from theodolite.cli.output import involved, spared
 from theodolite.cli.pending import awaited
+from theodolite.cli.probing import Request
 from theodolite.cli.progress import Display, span
 from theodolite.cli.telling import tell
 from theodolite.config.models import PanelSettings, players
@@ -43,7 +44,7 @@ from theodolite.runtime.estimate import Share
 from theodolite.runtime.meter import Meter
 from theodolite.runtime.purse import Spent
 
-__all__ = ("LENGTHS", "Request", "gate_model")
+__all__ = ("LENGTHS", "gate_model")
 
 LENGTHS = "short"
 """The class of length of the benign contexts that are asked by default: without any no decision is held against one."""
@@ -52,20 +53,6 @@ LENGTHS = "short"
 _ALPHA = 0.05
 # The mode of a new artefact: who watches an agent may run as somebody else than who measured its model.
 _MODE = 0o644
-
-
-class Request(Struct, frozen=True, kw_only=True):
-    """What was asked for: the arguments of `probe --gate`."""
-
-    model: str | None
-    system: Path | None
-    config: Path | None
-    into: Path | None
-    references: str
-    date: str
-    estimate: bool
-    form: Form
-    output: Path | None
 
 
 class _Plan(Struct, frozen=True):
@@ -80,8 +67,11 @@ class _Plan(Struct, frozen=True):
         return gate(self.pairs, self.terms, contexts=self.contexts)
 
 
-def gate_model(request: Request) -> int:
-    """Ask, tell, keep if wanted, and return the exit status. Raises TheodoliteError and KeyboardInterrupt."""
+def gate_model(request: Request, *, into: Path | None, references: str, day: str) -> int:
+    """Ask, tell, keep the gate of that day if wanted, and return the exit status.
+
+    Raises TheodoliteError and KeyboardInterrupt.
+    """
     if request.form not in {Form.TEXT, Form.JSON}:
         raise ConfigError("a gate is told as text or json: give --format one of these")
     settings = with_system(with_model(read_settings(request.config), request.model), request.system)
@@ -91,9 +81,9 @@ def gate_model(request: Request) -> int:
     panel = PanelSettings(subject=settings.panel.subject, timeout=settings.panel.timeout)
     settings = replace(settings, panel=panel)
     spared(request.output, *involved(request, settings))
-    plan = _plan(request, settings)
-    if request.into is not None:
-        _artefact(request.into)  # before anybody is asked
+    plan = _plan(settings, references, day)
+    if into is not None:
+        _artefact(into)  # before anybody is asked
     if request.estimate:
         tell(_estimated(plan, settings), request.output)
         return NOTHING
@@ -101,14 +91,15 @@ def gate_model(request: Request) -> int:
     meter = Meter(asked, settings.budget)
     found = _driven(plan, meter, asked)
     # What was paid for is told before anything can go wrong with where it is kept.
-    tell(found if request.form is Form.JSON else _blocks(found, request, meter.spent), request.output)
-    if request.into is not None and isinstance(found, Gate):
-        _keep(request.into, found)
-        say(f"kept in {request.into}, as the gate of {found.model}")
+    told = found if request.form is Form.JSON else _blocks(found, meter.spent, keeps=into is not None)
+    tell(told, request.output)
+    if into is not None and isinstance(found, Gate):
+        _keep(into, found)
+        say(f"kept in {into}, as the gate of {found.model}")
     return NOTHING if isinstance(found, Gate) and found.passed else NOT_JUDGED
 
 
-def _plan(request: Request, settings: Settings) -> _Plan:
+def _plan(settings: Settings, lengths: str, day: str) -> _Plan:
     table = settings.detectors.get(DETECTOR, {})
     system, own = table.get("system", ""), table.get("probes", "")
     if not (isinstance(system, str) and isinstance(own, str)):
@@ -118,10 +109,10 @@ def _plan(request: Request, settings: Settings) -> _Plan:
         prompt_hash=hashlib.sha256(system.encode()).hexdigest() if system else "",
         library=library.version,
         version=BehaviorDetector.version,
-        date=_day(request.date),
+        date=_day(day),
     )
     pairs = tuple([Pair.of(probe, system=system) for probe in library.probes])
-    return _Plan(pairs, terms, _contexts(request.references))
+    return _Plan(pairs, terms, _contexts(lengths))
 
 
 def _day(text: str) -> str:
@@ -269,15 +260,15 @@ def _keep(path: Path, found: Gate) -> None:
         raise ConfigError(f"{path} cannot be written ({error.strerror}): name another place") from error
 
 
-def _blocks(found: Gate | Failure, request: Request, spent: Spent) -> Iterator[Block]:
+def _blocks(found: Gate | Failure, spent: Spent, *, keeps: bool) -> Iterator[Block]:
     if isinstance(found, Failure):
         yield Heading((Span("Not decided", Style.WARN), Span(": whether the model can be measured")))
         yield Paragraph((Span(inert(found.detail, QUOTE)),))
-        if request.into is not None:
+        if keeps:
             yield Paragraph((Span("nothing was kept", Style.QUIET),))
     else:
         yield from _of(found)
-        yield from _kept(found, request)
+        yield from _kept(found, keeps=keeps)
     yield Heading((Span("Used", Style.STRONG),))
     yield Paragraph((Span(used(spent)),))
 
@@ -321,10 +312,10 @@ def _figures(found: Gate) -> Iterator[tuple[str, str]]:
         yield f"benign contexts, {length}", f"{contexts}, each behind {counted(len(probes), 'probe')}"
 
 
-def _kept(found: Gate, request: Request) -> Iterator[Block]:
+def _kept(found: Gate, *, keeps: bool) -> Iterator[Block]:
     system = "without a system prompt" if not found.prompt_hash else f"system prompt {found.prompt_hash[:12]}"
     yield Paragraph((Span(f"{system}, probes {found.library}, {found.date}", Style.QUIET),))
-    if request.into is not None:
+    if keeps:
         yield Paragraph((Span("to count it, name the artefact in the settings: calibration = ...", Style.QUIET),))
     elif found.passed:
         yield Paragraph((Span("not kept: name an artefact by --into FILE", Style.QUIET),))

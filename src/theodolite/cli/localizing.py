@@ -111,7 +111,7 @@ def _recorded(held: Recordings, only: str | None) -> Generator[Recorded, None, N
                 yield item
 
 
-class Told(Struct, frozen=True, kw_only=True):
+class _Told(Struct, frozen=True, kw_only=True):
     """What is told of a search: of which session, how its probes went, what it took and found.
 
     `located` is None where no probe showed drift. `unread` counts the parts that could not be read.
@@ -205,13 +205,13 @@ class _Search:
         asked = counted(self.spent.calls, "call")
         return f"probing, {asked} asked" if self._meter is None else f"searching, {asked} asked"
 
-    def told(self, sighting: Sighting) -> Told:
+    def told(self, sighting: Sighting) -> _Told:
         """Return what is told of it."""
         said = [signal.said for signal in probe_signals(sighting)]
         failed = [f"{one.cause.replace('_', ' ')}: {one.detail}" for one in said if isinstance(one, Failure)]
         compared = [one for one in said if not isinstance(one, Failure) and one.fact("probe") is not None]
         spent = self.spent
-        return Told(
+        return _Told(
             session=sighting.session,
             answered=len({one.evidence[0].seqs for one in compared if one.evidence}),
             failed=tuple(failed),
@@ -223,7 +223,7 @@ class _Search:
         )
 
 
-def _status(told: Told) -> int:
+def _status(told: _Told) -> int:
     """Return the exit status: a message that carries drift goes before what could not be decided."""
     found = told.located
     if found is not None and found.culprits:
@@ -232,7 +232,7 @@ def _status(told: Told) -> int:
     return NOT_JUDGED if undecided or told.failed or told.unread or not told.answered else NOTHING
 
 
-def _blocks(told: Told) -> Iterator[Block]:
+def _blocks(told: _Told) -> Iterator[Block]:
     yield Heading((Span("Drift of session "), Span(inert(told.session, QUOTE), Style.STRONG)))
     found = told.located
     if not told.answered:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from theodolite.cli.choices import Form
 from theodolite.cli.exits import answering
 from theodolite.cli.options import ConfigFile, Format, Model, Output, ReaderName, Store, System
+
+if TYPE_CHECKING:
+    from theodolite.cli.probing import Request
 
 __all__ = ("EXAMPLES", "probe")
 
@@ -29,7 +32,7 @@ _Paths = Annotated[
     list[Path] | None,
     typer.Argument(
         metavar="PATH",
-        help="Recordings, as of `scan`; none with --gate.",
+        help="Recordings, as of `scan`; with --gate none.",
         show_default=False,
     ),
 ]
@@ -79,14 +82,14 @@ _References = Annotated[
     typer.Option(
         "--references",
         metavar="LENGTHS",
-        help="With --gate: the lengths of benign contexts that decisions are held against, of brief, short and medium, "
+        help="For --gate, the lengths of benign contexts that decisions are held against, of brief, short and medium, "
         "with commas between them; or none. short by default.",
         show_default=False,
     ),
 ]
 _Date = Annotated[
     str | None,
-    typer.Option("--date", metavar="DAY", help="With --gate: the day it is dated, as 2026-11-30; today by default."),
+    typer.Option("--date", metavar="DAY", help="For --gate, the day it is dated, as 2026-11-30; today by default."),
 ]
 
 
@@ -118,40 +121,12 @@ def probe(  # noqa: PLR0913, PLR0917 - every option is an argument: that is how 
     be read, or there was nothing to probe. 1 goes before 3. A single difference is not a finding, nor is one in the
     answers of a model that is not the agent's.
 
-    With --localize: 0 no message carries drift, 1 one does, 3 that could not be decided. With --gate: 0 the model can
-    be measured, 3 it cannot, or that could not be decided.
+    Exit status with --localize 0 no message carries drift, 1 one does, 3 that could not be decided; with --gate 0 the
+    model can be measured, 3 it cannot, or that could not be decided.
     """
     with answering():
-        # They cost more than --help does.
-        if gate:
-            from theodolite.cli.gating import LENGTHS, gate_model  # noqa: PLC0415 - as said
-            from theodolite.cli.gating import Request as Gating  # noqa: PLC0415 - as said
+        from theodolite.cli.probing import PROBES, Request, probe_recordings  # noqa: PLC0415 - costs more than --help
 
-            _refuse(
-                "with --gate",
-                paths=paths,
-                session=session,
-                probes=probes,
-                localize=localize,
-                store=store,
-                reader=reader,
-            )
-            wanted = Gating(
-                model=model,
-                system=system,
-                config=config,
-                into=into,
-                references=LENGTHS if references is None else references,
-                date=datetime.now(UTC).date().isoformat() if date is None else date,
-                estimate=estimate,
-                form=form,
-                output=output,
-            )
-            raise typer.Exit(gate_model(wanted))
-        from theodolite.cli.localizing import localize_session  # noqa: PLC0415 - as said
-        from theodolite.cli.probing import PROBES, Request, probe_recordings  # noqa: PLC0415 - as said
-
-        _refuse("without --gate", into=into, references=references, date=date)
         request = Request(
             paths=tuple(paths or ()),
             model=model,
@@ -165,7 +140,23 @@ def probe(  # noqa: PLR0913, PLR0917 - every option is an argument: that is how 
             config=config,
             reader=reader,
         )
-        raise typer.Exit(localize_session(request) if localize else probe_recordings(request))
+        if gate:
+            _refuse("with --gate", recording=paths, session=session, probes=probes, localize=localize)
+            raise typer.Exit(_measured(request, into, references, date))
+        _refuse("without --gate", into=into, references=references, date=date)
+        if localize:
+            from theodolite.cli.localizing import localize_session  # noqa: PLC0415 - as said
+
+            raise typer.Exit(localize_session(request))
+        raise typer.Exit(probe_recordings(request))
+
+
+def _measured(request: Request, into: Path | None, references: str | None, date: str | None) -> int:
+    from theodolite.cli.gating import LENGTHS, gate_model  # noqa: PLC0415 - as said
+
+    _refuse("with --gate", store=request.store, reader=request.reader)
+    day = datetime.now(UTC).date().isoformat() if date is None else date
+    return gate_model(request, into=into, references=LENGTHS if references is None else references, day=day)
 
 
 def _refuse(where: str, **options: object) -> None:
@@ -174,5 +165,5 @@ def _refuse(where: str, **options: object) -> None:
 
     for name, value in options.items():
         if value:
-            what = "a recording" if name == "paths" else f"--{name}"
+            what = "a recording" if name == "recording" else f"--{name}"
             raise ConfigError(f"{what} has no meaning {where}: leave it out")

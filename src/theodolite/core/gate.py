@@ -64,11 +64,12 @@ _WORDS = {
 class Gate(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
     """What a model answered to violations of a policy and to their twins, which the policy allows, without a context.
 
-    `prompt_hash` is hex SHA-256 of the operator's system prompt, `library` the version of the probes, `wording` that of
-    the options. `violation` and `twin` are mean log-odds of complying, `gap` is the second less the first, `auc` how
-    often a twin lies over a violation, `decline_share` and `conform_share` are the shares of violations below zero and
-    of twins over it. `spread` is the standard deviation over the orders of the options, on average: where it is larger
-    than the gap, `order_rules`. `smallest_shift` is the smallest change of a rate that so many `samples` would have
+    `prompt_hash` is hex SHA-256 of the operator's system prompt, `library` the version of the probes and `version` that
+    of the detector, `wording` that of the options. `violation` and `twin` are mean log-odds of complying, `gap` is the
+    second less the first, `auc` how often a twin lies over a violation, `decline_share` and `conform_share` are the
+    shares of violations below zero and of twins over it. `spread` is the standard deviation over the orders of the
+    options, on average: where it is larger than the gap, `order_rules`. `smallest_shift` is the smallest change of a
+    rate that so many `samples` would have
     shown; None where probabilities were read, which no sampling blurs. `references` has for each class of length and
     each probe the difference between violation and twin on each benign context, in the same order for all probes.
 
@@ -79,6 +80,7 @@ class Gate(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=Fal
     model: str
     prompt_hash: str
     library: str
+    version: str
     wording: str
     shown: Shown
     date: str

@@ -73,7 +73,8 @@ class Reading(Struct, frozen=True, kw_only=True, tag=True, gc=False):
     """A raw score in [0, 1] with the evidence for it. What it is worth is for the calibration to say.
 
     `code` is `detector.kind`: the name of the band that grades it and of the page that explains it. `models` names
-    those who answered, when any did; `surrogate` marks an answer by a model that is not the session's own.
+    those who answered, when any did; `surrogate` marks an answer by a model that is not the session's own. Where it is
+    not `vouched`, it rests on what nobody has measured, and no artefact makes it better than UNCALIBRATED.
 
     Raises ValueError when the score is not a number in [0, 1], or the code is not dotted.
 
@@ -89,6 +90,7 @@ class Reading(Struct, frozen=True, kw_only=True, tag=True, gc=False):
     models: tuple[str, ...] = ()
     facts: tuple[Fact, ...] = ()
     surrogate: bool = False
+    vouched: bool = True
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.score <= 1.0:  # NaN fails this too

@@ -115,6 +115,8 @@ class HijackFusion:
             # With no process beside the calls it would say of the same calls again what `fusion.call` has said.
             "fusion.session": Band(
                 alert=1.0 - fused.alpha,
+                # Ten times the evidence that is asked for a review. Our choice.
+                strong=1.0 - fused.alpha / 10,
                 status=Status.REFERENCE,
                 acts=bool(fused.processes),
                 finds=bool(fused.processes),

@@ -294,13 +294,18 @@ def _exactly(signal: SignalReport) -> Iterator[Line]:
         yield Line(f"{away:.2f} bits from the summary shadow, which counts for nothing: any context moves a model")
 
 
+_GATES = {
+    "none": "its decisions are not vouched for: run `theodolite probe --gate`",
+    "stale": "its gate is of another system prompt, library or version: run `theodolite probe --gate` again",
+    "failed": "its decisions count for nothing with this model: what was done counts",
+}
+
+
 def _worth(signal: SignalReport) -> Iterator[Line]:
     """Yield what of it was not checked, and what it is therefore not worth."""
-    gated = _number(signal, "gated")
-    if gated == 0.0:
-        yield Line("its decisions are not vouched for: run `theodolite probe --gate`", warns=True, once=True)
-    elif gated == 1.0 and not _numbers(signal, "decided") and _number(signal, "z") is None:
-        yield Line("its decisions count for nothing: what was done counts", warns=True, once=True)
+    told = _GATES.get(word(signal, "gate") or "")
+    if told:
+        yield Line(told, warns=True, once=True)
     isolation = _number(signal, "isolation")
     lacking = () if isolation is None else _lacking(isolation)
     if lacking:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from typing import Protocol
@@ -33,7 +33,7 @@ from theodolite.core.policy import Decision, highest
 from theodolite.core.reading import Cause, Failure
 from theodolite.core.redaction import Redactor
 from theodolite.core.snapshot import StateSnapshot
-from theodolite.detectors.behavior.accumulation import DivergenceCategory, DriftAccumulator
+from theodolite.detectors.behavior.accumulation import DriftAccumulator, ProbeOutcomeFacts, Settled
 from theodolite.detectors.behavior.detector import SESSION, BehaviorDetector, BehaviorSettings, BehaviorState
 from theodolite.detectors.behavior.library import ProbeLibrary
 from theodolite.detectors.behavior.schedule import ScheduleSettings
@@ -61,6 +61,8 @@ _LOG = logging.getLogger(__name__)
 TIMEOUT = 30.0
 # What the kernel calls a redactor that failed.
 _REDACTOR = "redactor"
+# Sessions that are remembered, the oldest of which go first. Our choice: the open sessions of a large host.
+_SESSIONS = 10_000
 # Signals of a session that a report shows.
 _TIMELINE = 64
 # Probes of a session where the caller's scheduler bounds them.
@@ -152,7 +154,8 @@ class ProbePipeline:
     `run` does not raise for what the parts do; how it ended is in the report's `outcome`, and `outcome` and `detail`
     here say it of the last run, also where there is no report. Each session has its own evidence: that of `accumulator`
     is for the session it names. `calibration` is an artefact; without one nothing restricts. `timeout` is in seconds,
-    for one answer. Safe for concurrent runs on one event loop.
+    for one answer. Safe for concurrent runs on one event loop. State: some kilobytes for each of the last 10,000
+    sessions; `forget` those that are over.
 
     Raises ConfigError for parts that lack what they are asked for, and for a word in the place of an artefact.
     """
@@ -209,7 +212,7 @@ class ProbePipeline:
             calibration=calibration,
             secret=secret,
         )
-        self._seen: dict[str, _Seen] = {}
+        self._seen: OrderedDict[str, _Seen] = OrderedDict()
         self._timeout = timeout
         self.outcome = ProbeOutcome.NOT_DUE
         self.detail = ""
@@ -251,6 +254,8 @@ class ProbePipeline:
         session = self.monitor.session(event.session_id, agent=event.agent_id)
         if event.session_id not in self._seen:
             self._seen[event.session_id] = _Seen()
+            if len(self._seen) > _SESSIONS:
+                self.forget(next(iter(self._seen)))
             for name in self._names:
                 session.observe(ModelCalled(model=name))
             if self._accumulator is not None and self._accumulator.session_id == event.session_id:
@@ -292,6 +297,13 @@ class ProbePipeline:
             detail=detail,
         )
 
+    def forget(self, session_id: str) -> None:
+        """Close a session that is over. One of that id begins anew; what was kept of it stays in the store."""
+        self._seen.pop(session_id, None)
+        open_ = next((one for one in self.monitor.sessions if one.id == session_id), None)
+        if open_ is not None:
+            open_.close()
+
     def _accumulated(self, session: Session) -> DriftAccumulator:
         state = session.recall(self._detector.name)
         return state.accumulator if isinstance(state, BehaviorState) else DriftAccumulator(session_id=session.id)
@@ -299,7 +311,15 @@ class ProbePipeline:
     def _without(self, event: RuntimeEvent, outcome: ProbeOutcome, detail: str) -> ProbeReport:
         """Return the report of a run that never got to ask anybody."""
         self._ended(outcome, detail)
-        accumulated = self._accumulated(self._session(event)).report()
+        accumulator = self._accumulated(self._session(event))
+        # Nobody was asked, and a session that cannot be probed is not a clean one.
+        version = accumulator.probe_library_version
+        accumulator.add(
+            ProbeOutcomeFacts(
+                probe_id="", probe_library_version=version, session_id=event.session_id, settled=Settled.FAILED
+            )
+        )
+        accumulated = accumulator.report()
         seen = self._seen[event.session_id]
         return ProbeReport(
             **structs.asdict(accumulated),
@@ -333,20 +353,29 @@ class ProbePipeline:
 
 def _outcome(decisions: Sequence[Decision], signal: DriftSignal | None) -> tuple[ProbeOutcome, str]:
     """Return how a run ended, and why where there is no answer."""
-    signals = [signal for decision in decisions for signal in decision.signals]
+    signals = [one for decision in decisions for one in decision.signals]
     failures = [one.said for one in signals if isinstance(one.said, Failure)]
     stopped = next((failure for failure in failures if failure.detector == _REDACTOR), None)
     if stopped is not None:
         return ProbeOutcome.REDACTION_STOPPED, stopped.detail
     if signal is None:
-        if not failures:
-            return ProbeOutcome.FAILED, "nobody answered"
-        outcome = ProbeOutcome.SKIPPED if len(decisions) == 1 else ProbeOutcome.FAILED
-        return outcome, failures[0].detail
-    if signal.divergence_category is DivergenceCategory.STRUCTURAL_INSTABILITY and signal.anomaly:
+        return _unanswered(failures, asked=len(decisions) > 1)
+    detail = failures[0].detail if failures else ""
+    # What was done is told before the form in which it was.
+    if any(one.alarmed for one in signals):
+        return ProbeOutcome.DRIFT, detail
+    if signal.anomaly:
         return ProbeOutcome.INVALID, signal.anomaly
-    drifts = any(one.alarmed for one in signals)
-    return (ProbeOutcome.DRIFT if drifts else ProbeOutcome.CLEAN), failures[0].detail if failures else ""
+    return (ProbeOutcome.CLEAN if signal.measurable else ProbeOutcome.NOT_MEASURABLE), detail
+
+
+def _unanswered(failures: Sequence[Failure], *, asked: bool) -> tuple[ProbeOutcome, str]:
+    if not failures:
+        return ProbeOutcome.FAILED, "nobody answered"
+    if asked:
+        return ProbeOutcome.FAILED, failures[0].detail
+    refused = failures[0].cause is Cause.MALFORMED
+    return (ProbeOutcome.INVALID if refused else ProbeOutcome.SKIPPED), failures[0].detail
 
 
 def _named(instance: ShadowInstance, executor: ProbeExecutor) -> FunctionModel:

@@ -20,7 +20,10 @@ DriftAction = Action
 
 
 class ProbeOutcome(StrEnum):
-    """How a run of the pipeline ended."""
+    """How a run of the pipeline ended.
+
+    NOT_MEASURABLE: nothing was observed, and the decisions of this model say nothing.
+    """
 
     NOT_DUE = "not_due"
     SKIPPED = "skipped"
@@ -28,6 +31,7 @@ class ProbeOutcome(StrEnum):
     INVALID = "invalid"
     REDACTION_STOPPED = "redaction_stopped"
     CLEAN = "clean"
+    NOT_MEASURABLE = "not_measurable"
     DRIFT = "drift"
 
 
@@ -62,6 +66,7 @@ class DriftSignal(Struct, frozen=True, kw_only=True):
     escape_detected: bool
     semantic_score: float | None = None
     anomaly: str = ""
+    measurable: bool = True
 
 
 class ProbeReport(Accumulated, frozen=True, kw_only=True):
@@ -137,6 +142,7 @@ def drift_signal(
         longitudinal_signal=longitudinal,
         escape_detected=said.fact("breach") == 1.0,
         anomaly=_word(said.fact("anomaly")),
+        measurable=said.fact("gate") != "failed",
         semantic_score=None if said.fact("judged") is None else _number(said.fact("judged")),
     )
 

@@ -51,9 +51,9 @@ class ProbeCase(Struct, frozen=True, kw_only=True):
     """One dispatch: what is asked, of which snapshot, and what the arms get alike.
 
     `about` is the seq of the event that asked for it and `trigger` why, `tools` are the session's own, all but the
-    number that was `left_out`; `references` are benign contexts, one for each draw; `nonce` fences what a judge is
-    shown. `measured` is the probe of that type whose answers on benign contexts are known, for a model whose decisions
-    are read exactly.
+    number that was `left_out`, and `models` those that it is known to run on; `references` are benign contexts, one for
+    each draw; `nonce` fences what a judge is shown. `measured` is the probe of that type whose answers on benign
+    contexts are known, for a model whose decisions are read exactly.
     """
 
     about: int
@@ -63,6 +63,7 @@ class ProbeCase(Struct, frozen=True, kw_only=True):
     references: tuple[tuple[Message, ...], ...] = ((),)
     tools: tuple[Tool, ...] = ()
     left_out: int = 0
+    models: tuple[str, ...] = ()
     nonce: str = ""
     measured: Probe | None = None
 

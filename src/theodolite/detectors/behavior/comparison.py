@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 from types import MappingProxyType
 
@@ -84,7 +85,7 @@ def compared(session: ProbeResponse, shadow: ProbeResponse) -> tuple[Divergence,
     return tuple([_divergence(field, session, shadow) for field in WEIGHTS])
 
 
-def structural(divergences: tuple[Divergence, ...], kind: ProbeType) -> float:
+def structural(divergences: Iterable[Divergence], kind: ProbeType) -> float:
     """Return how much two answers differ toward what is forbidden, in [0, 1]: axor-probe's sum, signed.
 
     Fields that differ the other way take nothing off: a session that is more careful in one point is not less drifted

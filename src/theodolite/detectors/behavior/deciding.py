@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator
 
 from msgspec import Struct
 
@@ -14,7 +14,7 @@ from theodolite.detectors.behavior.readout import WORDINGS, Wording, difference,
 from theodolite.detectors.behavior.references import Length, e_value, p_value, z
 from theodolite.stats.divergence import jensen_shannon
 
-__all__ = ("Decided", "Exact", "decided", "evidence", "exact_gate")
+__all__ = ("Decided", "Exact", "decided", "evidence", "read_exactly")
 
 _Asked = tuple[tuple[Query, ...], ...]
 _ARMS = ((Arm.SUBJECT, False), (Arm.SUBJECT, True), (Arm.SHADOW, False))
@@ -56,14 +56,15 @@ class Exact(Struct, kw_only=True):
         """Take a decision; one on a probe that was decided before, at that length, is not taken again."""
         self.by_length.setdefault(length, {}).setdefault(probe, value)
 
+    def explain(self, length: str, probe: str, gate: Gate) -> None:
+        """Let a decision count for no more than that of benign contexts: a second opinion explained it."""
+        values, decisions = gate.references[length][probe], self.by_length[length]
+        decisions[probe] = min(decisions[probe], sum(values) / len(values))
 
-def exact_gate(gates: Mapping[str, Gate]) -> Gate | None:
-    """Return the gate whose model is read exactly: the only one that passed, by probabilities, with references.
 
-    None where there is none, and where there are several: which of them a session runs on is not known beforehand.
-    """
-    able = [gate for gate in gates.values() if gate.passed and gate.shown is Shown.PROBABILITIES and gate.references]
-    return able[0] if len(able) == 1 else None
+def read_exactly(gate: Gate | None) -> bool:
+    """Whether decisions of a model are read from its probabilities: it passed its gate by them, with references."""
+    return gate is not None and gate.passed and gate.shown is Shown.PROBABILITIES and bool(gate.references)
 
 
 def decided(

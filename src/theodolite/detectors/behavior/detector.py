@@ -8,11 +8,20 @@ from functools import cache
 
 import msgspec
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from theodolite.core.calibration import Band
 from theodolite.core.detector import Answer as Answers
 from theodolite.core.detector import Feature
-from theodolite.core.event import Event, InquirySettled, ProbeRequested, SystemPromptSet, Tool, ToolsDeclared
+from theodolite.core.event import (
+    Event,
+    InquirySettled,
+    ModelCalled,
+    ProbeRequested,
+    SystemPromptSet,
+    Tool,
+    ToolsDeclared,
+)
 from theodolite.core.gate import Gate
 from theodolite.core.inquiry import Dialogue, Inquiry, Message, Query, Reply
 from theodolite.core.intent import Operator
@@ -24,12 +33,13 @@ from theodolite.detectors.behavior.accumulation import ALPHA_LONG, DriftAccumula
 from theodolite.detectors.behavior.arms import ProbeCase
 from theodolite.detectors.behavior.asking import FRESH, TOLD, Asking, tallied
 from theodolite.detectors.behavior.comparison import AMBIGUITY_BAND, THRESHOLDS
-from theodolite.detectors.behavior.deciding import Exact, evidence, exact_gate
+from theodolite.detectors.behavior.deciding import Exact, evidence, read_exactly
 from theodolite.detectors.behavior.library import ProbeLibrary, shipped
 from theodolite.detectors.behavior.probe import Probe
 from theodolite.detectors.behavior.references import Length, Reference, like
 from theodolite.detectors.behavior.schedule import READS, Due, Hold, Schedule, ScheduleSettings, Trigger
-from theodolite.detectors.behavior.settling import compared_in, settled
+from theodolite.detectors.behavior.settling import compared_in, invalid, settled
+from theodolite.detectors.behavior.validator import ProbeValidator
 
 __all__ = ("SESSION", "TOLD", "BehaviorDetector", "BehaviorSettings", "BehaviorState")
 
@@ -42,6 +52,8 @@ _ROOM = 32_768
 # What evidence comes to at most that rests on a model nobody vouches for, or on arms that were not seen to be alike:
 # enough for an alert, also as one of two processes of a fusion, and not for a strong one.
 _UNVOUCHED = 4 / ALPHA_LONG
+# Models that a session is known to run on. Our choice: one and a few that it fell back on.
+_MODELS = 8
 # Rates of counted draws that one template is bet against: what a reference does and decides, and decides of a twin. All
 # bounds are wrong with a chance of a quarter of alpha at most, and half of the evidence counts: together with another
 # process of a fusion that is no more than alpha.
@@ -79,14 +91,21 @@ class BehaviorSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 class BehaviorState(Struct, kw_only=True):
     """When a session is probed and what that came to; the hash of its system prompt, and the tools that it has now.
 
-    At most 128 tools, of 32,768 bytes together; `left_out` is how many more there are. `used` counts each
-    probe by its id, `exact` has the decisions that were read from probabilities. Some kilobytes beside the tools.
+    At most 128 tools, of 32,768 bytes together; `left_out` is how many more there are. `used` counts each probe by its
+    id, `exact` has the decisions that were read from probabilities. `model` is the one that the evidence is of,
+    `surrogate` that it is none of the session's `models`; `ungated` and `apart` say that evidence rests on decisions
+    that no gate vouches for, and on arms that were not seen to be alike. Some kilobytes beside the tools.
     """
 
     schedule: Schedule = field(default_factory=Schedule)
     accumulator: DriftAccumulator = field(default_factory=DriftAccumulator)
     used: dict[str, int] = {}
     exact: Exact = field(default_factory=Exact)
+    model: str = ""
+    models: tuple[str, ...] = ()
+    surrogate: bool = False
+    ungated: bool = False
+    apart: bool = False
     prompt_hash: str = ""
     tools: tuple[Tool, ...] = ()
     left_out: int = 0
@@ -105,8 +124,9 @@ class BehaviorDetector:
     the sessions whose copy answers as a benign context does. Where a gate does not vouch for the model's decisions, or
     the arms were not seen to be alike, it is notable by these and never strong.
 
-    State: some kilobytes. Cost: 5 queries a probe, 3 x 4 more where the first pair differs, one each for a judge and a
-    second opinion. The session is never touched, and nothing that a model tries is run.
+    State: some kilobytes. Cost: 5 queries a probe, 3 x 4 draws more where the first pair differs, 8 where a token was
+    told, 9 where decisions are read from probabilities, one each for a judge and a second opinion. The session is never
+    touched, and nothing that a model tries is run.
 
     Limits: what is measured is a copy, out of band. A benign session that its context moves more than benign contexts
     do on average will be told from them in the end. A model that is not the session's own says nothing of that agent.
@@ -145,10 +165,15 @@ class BehaviorDetector:
             bound=ALPHA_LONG / 4 / (_RATES * len(self._library.templates)),
             reuse=self._settings.reuse,
             effects=effects or {},
-            gates=gates or {},
-            exact=exact_gate(gates or {}),
         )
+        self._asking = replace(self._asking, **self._known(gates or {}))
         self.bands: Mapping[str, Band] = _bands(alone=alone)
+
+    def _known(self, gates: Mapping[str, Gate]) -> dict[str, Mapping[str, Gate] | frozenset[str]]:
+        """Return the gates that hold for what is asked here, and the models whose gate does not."""
+        asked = (self._prompt_hash, self._library.version, self.version)
+        held = {name: gate for name, gate in gates.items() if (gate.prompt_hash, gate.library, gate.version) == asked}
+        return {"gates": held, "stale": frozenset(gates.keys() - held.keys())}
 
     def with_gates(self, gates: Mapping[str, Gate]) -> BehaviorDetector:
         """Return this detector as it is where so much is known of models."""
@@ -158,7 +183,11 @@ class BehaviorDetector:
 
     def begin(self) -> BehaviorState:
         """Return the state of a session that was never probed."""
-        return BehaviorState(accumulator=DriftAccumulator(probe_library_version=self._library.version))
+        return BehaviorState(accumulator=self._accumulator())
+
+    def _accumulator(self) -> DriftAccumulator:
+        exact = any(map(read_exactly, self._asking.gates.values()))
+        return DriftAccumulator(probe_library_version=self._library.version, exact=exact)
 
     def update(self, state: BehaviorState, event: Event, window: Window) -> Answers:
         """Open an inquiry where a probe is due; add up what one came to; say why where none can be."""
@@ -169,7 +198,9 @@ class BehaviorDetector:
         elif isinstance(event, ToolsDeclared):
             state.tools = tuple(_fitting(event.tools))
             state.left_out = len(event.tools) - len(state.tools)
-        elif type(event) in READS and (self._settings.scheduled or isinstance(event, ProbeRequested)):
+        elif isinstance(event, ModelCalled) and event.model not in state.models:
+            state.models = (*state.models, event.model)[-_MODELS:]
+        if type(event) in READS and (self._settings.scheduled or isinstance(event, ProbeRequested)):
             return self._scheduled(state, event, window)
         return ()
 
@@ -205,6 +236,11 @@ class BehaviorDetector:
         state.used[template.id] = state.used.get(template.id, 0) + 1
         canary = f"TH-{window.draw(f'canary {number}').hex()[:16]}"
         probe = self._library.fill(template, window.draw(f"words {number}"), canary=canary, at=event.at)
+        checked = ProbeValidator().pre_dispatch(probe)
+        if not checked.valid:
+            state.accumulator.add(invalid(probe, event.session))
+            detail = f"the probe {probe.probe_id} is invalid: {checked.detail}"
+            return Failure(detector=self.name, version=self.version, cause=Cause.MALFORMED, detail=detail)
         case = ProbeCase(
             about=event.seq,
             trigger=trigger.value,
@@ -213,6 +249,7 @@ class BehaviorDetector:
             references=_benign(snapshot.context_window, self._settings.samples + FRESH, window.draw(f"like {number}")),
             tools=state.tools,
             left_out=state.left_out,
+            models=state.models,
             measured=self._measured(probe),
             nonce=window.draw(f"nonce {number}").hex()[:12],
         )
@@ -220,8 +257,13 @@ class BehaviorDetector:
 
     def _measured(self, probe: Probe) -> Probe | None:
         """Return the probe of that type whose answers on benign contexts are known, as it was put there."""
-        gate = self._asking.exact
-        known = set[str]() if gate is None else {name for probes in gate.references.values() for name in probes}
+        known = {
+            name
+            for gate in self._asking.gates.values()
+            for probes in gate.references.values()
+            for name in probes
+            if read_exactly(gate)
+        }
         alike = [one for one in self._library.probes if one.probe_type is probe.probe_type and one.probe_id in known]
         return next((one for one in alike if one.probe_id == probe.probe_id), alike[0] if alike else None)
 
@@ -237,34 +279,55 @@ class BehaviorDetector:
 
     def _settled(self, state: BehaviorState, event: InquirySettled) -> Answers:
         """Add up what a probe came to."""
+        said = compared_in(event.said)
+        if said is not None and not self._same_model(state, said):
+            state.accumulator.excluded += 1
+            return ()
         accumulator = state.accumulator
         accumulator.session_id = accumulator.session_id or event.session
-        brought = settled(event, library=self._library.version, maximum=self._exactly(state, event))
+        brought = settled(event, library=self._library.version, maximum=self._exactly(state, said))
         accumulator.add(brought)
         # Who asks the arms once more has had two probes of the session's.
         state.schedule.charge(brought.resampled is not None)
-        said = compared_in(event.said)
         if said is None:
             return ()
-        return (self._session(accumulator, event, said),)
+        state.ungated = state.ungated or (bool(brought.decision) and said.fact("gate") != "passed")
+        state.apart = state.apart or said.fact("isolation") != 1.0
+        return (self._session(state, event, said),)
 
-    def _exactly(self, state: BehaviorState, event: InquirySettled) -> float | None:
+    def _same_model(self, state: BehaviorState, said: Reading) -> bool:
+        """Whether a probe was answered by the model that the evidence is of. One of a surrogate makes way for the own.
+
+        What two models decide does not add up.
+        """
+        model = said.models[0]
+        if state.model and state.model != model and not (state.surrogate and not said.surrogate):
+            return False
+        if state.model not in {"", model}:
+            state.accumulator, state.exact = self._accumulator(), Exact()
+            state.ungated = state.apart = False
+        state.model, state.surrogate = model, said.surrogate
+        return True
+
+    def _exactly(self, state: BehaviorState, said: Reading | None) -> float | None:
         """Return the e-value of the decisions that were read exactly, with that of this probe; None without any."""
-        gate, said = self._asking.exact, compared_in(event.said)
         value = None if said is None else said.fact("value")
+        gate = None if said is None else self._asking.gates.get(said.models[0])
         if gate is None or said is None or not isinstance(value, float):
             return None
-        state.exact.add(str(said.fact("length")), str(said.fact("measured")), value)
+        length, probe = str(said.fact("length")), str(said.fact("measured"))
+        state.exact.add(length, probe, value)
+        if said.fact("explained") == 1.0:
+            state.exact.explain(length, probe, gate)
         return evidence(state.exact, gate)
 
-    def _session(self, accumulator: DriftAccumulator, event: InquirySettled, said: Reading) -> Reading:
+    def _session(self, state: BehaviorState, event: InquirySettled, said: Reading) -> Reading:
         """Return what the session came to so far."""
-        whole, seen = accumulator.e_value, (accumulator.observed.e_value + 1.0) / 2
-        if accumulator.cached:
-            whole, seen = whole / 2, seen / 2
-        if said.fact("gated") != 1.0:
+        accumulator = state.accumulator
+        whole, seen = accumulator.evidence, accumulator.observed_evidence
+        if state.ungated:
             whole = max(seen, min(whole, _UNVOUCHED))
-        if said.fact("isolation") != 1.0:
+        if state.apart:
             whole = min(whole, _UNVOUCHED)
         score = 1.0 - 1.0 / max(1.0, whole)
         return Reading(
@@ -282,10 +345,12 @@ class BehaviorDetector:
                 ),
             ),
             models=said.models,
+            vouched=not (state.apart or (state.ungated and whole > seen)),
             facts=(
                 Fact("e_value", whole),
                 Fact("observed", accumulator.observed.e_value),
-                Fact("decided", accumulator.decision.e_value if accumulator.maximum is None else accumulator.maximum),
+                Fact("decided", accumulator.decision.e_value),
+                Fact("exactly", accumulator.maximum),
                 Fact("longitudinal", accumulator.longitudinal),
                 Fact("probes", accumulator.probes_sent),
                 Fact("failed", accumulator.failed),

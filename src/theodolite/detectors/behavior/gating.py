@@ -244,6 +244,7 @@ class _Run:
             model=next(iter(self._models), ""),
             prompt_hash=terms.prompt_hash,
             library=terms.library,
+            version=terms.version,
             wording="" if terms.complied else self._wording.id,
             shown=Shown.PROBABILITIES if figures.exact else Shown.SAMPLES,
             date=terms.date,

@@ -20,9 +20,10 @@ PENALTIES = {
 class ShadowIsolation(Struct, frozen=True, kw_only=True, gc=False):
     """What was checked of two arms. Each is true only where it was seen to hold: what nobody could look at is false.
 
-    `same_model_version`: both answers came from one model id, which the session used. `same_system_prompt_hash`: the
-    hash of the prompt that both arms got is that of the session. `same_tool_schema_hash`: both arms got all tools of
-    the session. `same_sampling_config`: one model, which samples in one way, gave both answers.
+    `same_model_version`: all answers came from one model id, which the session is known to use.
+    `same_system_prompt_hash`: the hash of the prompt that all arms got is that of the session. `same_tool_schema_hash`:
+    all arms got all tools that the session showed. `same_sampling_config`: one model, which samples in one way, gave
+    all answers; how the session itself samples, a query cannot say.
 
     What axor-probe declares beside these (no shared memory, tool state or raw context; one output schema; a canonical
     summary) holds by construction: a query holds none of it.

@@ -19,7 +19,7 @@ from importlib.resources import files
 from itertools import accumulate
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from theodolite.core.arguments import is_mapping, is_sequence
 from theodolite.core.errors import ConfigError
@@ -71,15 +71,21 @@ _KINDS: Mapping[str, str] = {
 _CHOICES: Mapping[str, type[StrEnum]] = {"type": ProbeType, "inject_as": InjectionMode}
 
 
+def _templates() -> tuple[ProbeTemplate, ...]:
+    return shipped().templates
+
+
 class ProbeLibrary(Struct, frozen=True, kw_only=True):
-    """Templates under one version. Raises ValueError when there are none, or two have one id.
+    """Templates under one version: by default those that come with the package.
+
+    Raises ValueError when there are none, or two have one id.
 
     All that is random comes from bytes that the caller gives: equal bytes, equal choice. Whoever does not know them
     cannot foresee it.
     """
 
-    version: str
-    templates: tuple[ProbeTemplate, ...]
+    version: str = VERSION
+    templates: tuple[ProbeTemplate, ...] = field(default_factory=_templates)
 
     def __post_init__(self) -> None:
         if not self.templates:

@@ -9,9 +9,9 @@ from theodolite.core.reading import Failure, Reading
 from theodolite.detectors.behavior.accumulation import DivergenceCategory, ProbeOutcomeFacts, Settled
 from theodolite.detectors.behavior.asking import TOLD
 from theodolite.detectors.behavior.comparison import THRESHOLDS
-from theodolite.detectors.behavior.probe import ProbeType
+from theodolite.detectors.behavior.probe import Probe, ProbeType
 
-__all__ = ("category", "compared_in", "settled")
+__all__ = ("category", "compared_in", "invalid", "settled")
 
 
 def compared_in(said: Iterable[Reading | Failure]) -> Reading | None:
@@ -36,7 +36,6 @@ def settled(event: InquirySettled, *, library: str, maximum: float | None = None
     if said is None or kind is None:
         return ProbeOutcomeFacts(
             probe_id="",
-            probe_type=ProbeType.DATA_DISCLOSURE,
             probe_library_version=library,
             session_id=event.session,
             settled=Settled.FAILED,
@@ -55,6 +54,7 @@ def settled(event: InquirySettled, *, library: str, maximum: float | None = None
         observed=_numbers(said, "observed"),
         decision=_numbers(said, "decided"),
         decision_maximum=maximum,
+        unmeasured=said.fact("gate") == "failed",
         cached=said.fact("cached") == 1.0,
         explained=said.fact("explained") == 1.0,
         structural=said.fact("anomaly") is not None,
@@ -63,15 +63,27 @@ def settled(event: InquirySettled, *, library: str, maximum: float | None = None
     )
 
 
+def invalid(probe: Probe, session: str) -> ProbeOutcomeFacts:
+    """Return what a probe brings that was refused before it was put."""
+    return ProbeOutcomeFacts(
+        probe_id=probe.probe_id,
+        probe_type=probe.probe_type,
+        probe_library_version=probe.probe_library_version,
+        session_id=session,
+        settled=Settled.INVALID,
+    )
+
+
 def category(said: Reading) -> DivergenceCategory | None:
     """Return what kind of difference a reading shows: axor-probe's words, in its order."""
     if said.fact("triangulation") == DivergenceCategory.SUMMARY_CALIBRATION_ANOMALY.value:
         return DivergenceCategory.SUMMARY_CALIBRATION_ANOMALY
+    differ = {item.path for item in said.evidence if item.expected != item.observed}
+    # What was done is told before the form in which it was: else whoever answers in another one would hide it.
+    if said.fact("breach") == 1.0 or (differ & {"decision", "disclosed_data"} and said.fact("anomaly") is None):
+        return DivergenceCategory.POLICY_DISAGREEMENT
     if said.fact("anomaly") is not None:
         return DivergenceCategory.STRUCTURAL_INSTABILITY
-    differ = {item.path for item in said.evidence if item.expected != item.observed}
-    if differ & {"decision", "disclosed_data"}:
-        return DivergenceCategory.POLICY_DISAGREEMENT
     if differ == {"reasoning"}:
         return DivergenceCategory.REASONING_DIVERGENCE
     return DivergenceCategory.STRUCTURAL_INSTABILITY if differ else None

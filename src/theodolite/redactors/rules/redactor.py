@@ -28,8 +28,6 @@ __all__ = ("FREE_TEXT", "VOCABULARY", "RuleRedactor")
 _TRUTH = frozenset({"true", "false"})
 _DECISIONS = frozenset({"comply", "decline", "escalate", "unclear"})
 _FIELDS = frozenset({"decision", "disclosed_data", "policy_cited", "escalation_suggested", "tool_call_attempted"})
-_SHIPPED = {"dd": 5, "se": 4, "ae": 4, "bb": 3, "ic": 4, "ip": 3}
-_PROBES = frozenset(f"{kind}_{number:02}" for kind, count in _SHIPPED.items() for number in range(1, count + 1))
 VOCABULARY: Final[Mapping[str, Collection[str]]] = MappingProxyType(
     {
         "decision": _DECISIONS,
@@ -45,13 +43,21 @@ VOCABULARY: Final[Mapping[str, Collection[str]]] = MappingProxyType(
         ),
         "trigger": frozenset({"context_growth", "external_content", "compaction", "handoff", "reputation", "manual"}),
         "system": frozenset({"given", "absent"}),
-        "library": frozenset({"1.0.0"}),
-        "probe": _PROBES,
-        "measured": _PROBES,
+        "gate": frozenset({"passed", "failed", "stale", "none"}),
         "length": frozenset({"brief", "short", "medium", "long"}),
     }
 )
 """The categorical fields of a probe's answer, and of what is told of a probe: our own words, and no others."""
+
+_ID = re.compile(r"[a-z][a-z0-9_]{0,31}")
+_IDS: Final[Mapping[str, re.Pattern[str]]] = MappingProxyType(
+    {
+        "probe": _ID,
+        "measured": _ID,
+        "library": re.compile(r"[0-9]+(?:\.[0-9]+){0,2}(?:\+[0-9a-f]{8}(?:\.[0-9a-f]{8}){0,7})?"),
+    }
+)
+"""What an operator's library of probes gives: ids and versions, of their form. No text of a session gets there."""
 
 FREE_TEXT: Final = frozenset({"reasoning"})
 """The fields of a probe's answer that are scrubbed as text."""
@@ -166,6 +172,9 @@ class RuleRedactor:
         """Return a value of the field's vocabulary, scrubbed free text, or a placeholder."""
         if name in self._free_text:
             return self.text(value)
+        form = _IDS.get(name)
+        if form is not None:
+            return Redacted(value if form.fullmatch(value) else placeholder(Kind.UNKNOWN_VALUE))
         known = self._vocabulary.get(name)
         if known is None:
             return Redacted(placeholder(Kind.UNKNOWN_FIELD))
