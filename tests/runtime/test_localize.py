@@ -56,7 +56,7 @@ def searched(
 ) -> tuple[Located | None, Meter]:
     """Probe a session of such messages six times, search, and return what was found and what it took."""
     panel = Panel(dict.fromkeys(Role, model), timeout=timeout)
-    with Monitor([DETECTOR], panel=panel) as monitor, monitor.session("s-1") as session:
+    with Monitor([DETECTOR], panel=panel, secret=b"the same each time") as monitor, monitor.session("s-1") as session:
         told(session, count, *tainted)
         for _ in range(6):
             session.request_probe("a test")

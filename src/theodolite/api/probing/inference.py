@@ -11,7 +11,7 @@ from msgspec import Raw
 
 from theodolite.core.arguments import freeze, is_mapping, is_sequence
 from theodolite.core.errors import ConfigError, ModelError
-from theodolite.core.inquiry import Draw, Query, Reply
+from theodolite.core.inquiry import Draw, Query, Reply, Role
 from theodolite.core.reading import Cause
 from theodolite.core.text import printable
 from theodolite.detectors.behavior.probe import EXPECTED
@@ -57,7 +57,7 @@ class FunctionModel:
         draws: list[Draw] = [Draw()] * query.samples
 
         async def one(place: int) -> None:
-            draws[place] = _draw(await self._inference_fn(_messages(query)))
+            draws[place] = _draw(await self._inference_fn(_messages(query)), judge=query.role is Role.JUDGE)
 
         if query.samples == 1:
             await one(0)
@@ -73,9 +73,11 @@ def _messages(query: Query) -> list[dict[str, str]]:
     return [*system, *turns(query)]
 
 
-def _draw(given: object) -> Draw:
+def _draw(given: object, *, judge: bool) -> Draw:
     if isinstance(given, str):
         return Draw(text=printable(given))
+    if judge and is_mapping(given) and "text" not in given:
+        return Draw(text=_json(given))
     if not is_mapping(given) or given.keys().isdisjoint(_KNOWN):
         raise ModelError(
             f"the inference function gave {_kind(given)}: it gives the six fields as a dict, or a dict with "

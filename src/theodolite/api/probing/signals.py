@@ -11,6 +11,7 @@ from theodolite.core.policy import Action, Decision
 from theodolite.core.reading import Signal, Status
 from theodolite.detectors.behavior.accumulation import DivergenceCategory, OverallVerdict
 from theodolite.detectors.behavior.accumulation import ProbeReport as Accumulated
+from theodolite.detectors.behavior.comparison import THRESHOLDS
 from theodolite.detectors.behavior.probe import EXPECTED, ProbeType
 from theodolite.detectors.behavior.settling import category, compared_in
 
@@ -97,14 +98,17 @@ class ProbeReport(Accumulated, frozen=True, kw_only=True):
         return any(note.startswith(OverallVerdict.CONSISTENCY_ANOMALY) for note in self.notes)
 
     @property
-    def drift_signals(self) -> int:
-        """How many probes showed drift, of which many may be chance."""
-        return sum(self.drift_by_probe_type.values())
+    def drift_signals(self) -> tuple[DriftSignal, ...]:
+        """The signals of the timeline that showed drift, many of which may be chance."""
+        return tuple([signal for signal in self.timeline if signal.drift_score >= THRESHOLDS[signal.probe_type]])
 
     @property
-    def drift_by_probe_type(self) -> Mapping[ProbeType, int]:
-        """How many probes of each type escaped."""
-        return {kind: count for kind, (count, _) in self.escape_by_type.items() if count}
+    def drift_by_probe_type(self) -> Mapping[ProbeType, float]:
+        """The highest drift score of each type in the timeline."""
+        highest: dict[ProbeType, float] = {}
+        for signal in self.timeline:
+            highest[signal.probe_type] = max(signal.drift_score, highest.get(signal.probe_type, 0.0))
+        return highest
 
 
 def drift_signal(

@@ -52,6 +52,8 @@ _ROOM = 32_768
 # What evidence comes to at most that rests on a model nobody vouches for, or on arms that were not seen to be alike:
 # enough for an alert, also as one of two processes of a fusion, and not for a strong one.
 _UNVOUCHED = 4 / ALPHA_LONG
+# Probes within which all types come up, however many there may be: the cap by default.
+_COVERED = 20
 # Models that a session is known to run on. Our choice: one and a few that it fell back on.
 _MODELS = 8
 # Rates of counted draws that one template is bet against: what a reference does and decides, and decides of a twin. All
@@ -230,7 +232,7 @@ class BehaviorDetector:
         if not snapshot.context_window:
             return self._blind("no message of the session was shown with its text")
         trigger = due.triggers[0] if due.triggers else Trigger.MANUAL
-        most = self._settings.schedule.max_probes_per_session
+        most = min(self._settings.schedule.max_probes_per_session, _COVERED)
         template = self._library.choice(state.used, window.draw, trigger=trigger.value, cap=most)
         number = sum(state.used.values())
         state.used[template.id] = state.used.get(template.id, 0) + 1
