@@ -231,8 +231,9 @@ class Scrubber:
     def word(self, text: str) -> str:
         """Return a closed word as it is, and any other text as a quotation."""
         closed = all(word in CLOSED_WORDS for word in text.split(" or "))
-        planted = any(secret and secret.casefold() in text for secret in self._secrets)
-        return text if closed and not planted else self.quote(text)
+        if closed and not any(secret and secret.casefold() in text for secret in self._secrets):
+            return text
+        return self.quote(text)
 
     def quote(self, text: str, *, name: bool = False) -> str:
         """Return a text scrubbed, and cut to the length of a quotation."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
 
 import msgspec
 from msgspec import Struct, field
@@ -36,7 +35,7 @@ from theodolite.detectors.behavior.comparison import AMBIGUITY_BAND, THRESHOLDS
 from theodolite.detectors.behavior.deciding import Exact, evidence, read_exactly
 from theodolite.detectors.behavior.library import ProbeLibrary, shipped
 from theodolite.detectors.behavior.probe import Probe
-from theodolite.detectors.behavior.references import Length, Reference, like
+from theodolite.detectors.behavior.references import Length, Reference, nearest
 from theodolite.detectors.behavior.schedule import READS, Due, Hold, Schedule, ScheduleSettings, Trigger
 from theodolite.detectors.behavior.settling import compared_in, invalid, settled
 from theodolite.detectors.behavior.validator import ProbeValidator
@@ -69,8 +68,8 @@ class BehaviorSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     own; without it they go without. `messages` bounds the messages of the session that its copy is shown, the last
     ones. `samples` is how often each arm is asked at most. `judge` asks whoever plays the judge about each pair of
     answers; `reuse` lets counted answers of other sessions stand for those of a benign context. `scheduled`: what a
-    session takes in brings probes, as `schedule` says; else only those come that are asked for. `probes` names a TOML
-    file with probes of the operator. Raises ValueError for numbers below 1.
+    session takes in brings probes, as `schedule` says; else only those come that are asked for. `probes` and
+    `references` name TOML files with probes and benign contexts of the operator. Raises ValueError for numbers below 1.
     """
 
     enabled: bool = True
@@ -84,6 +83,7 @@ class BehaviorSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     scheduled: bool = True
     schedule: ScheduleSettings = ScheduleSettings()
     probes: str = ""
+    references: str = ""
 
     def __post_init__(self) -> None:
         if self.samples < 1 or self.messages < 1:
@@ -147,12 +147,17 @@ class BehaviorDetector:
         settings: BehaviorSettings | None = None,
         *,
         library: ProbeLibrary | None = None,
+        references: Sequence[Reference] | None = None,
         gates: Mapping[str, Gate] | None = None,
         effects: Operator | None = None,
         alone: bool = True,
     ) -> None:
-        """Take what to ask. `alone`: no fusion hears it, so that its own session code acts."""
+        """Take what to ask, and the operator's own benign contexts: for a length of which there are at least 30.
+
+        `alone`: no fusion hears it, so that its own session code acts.
+        """
         self._settings = settings or BehaviorSettings()
+        self._references = tuple(references or ())
         self._library = library or shipped()
         self._alone = alone
         text = self._settings.system
@@ -180,7 +185,12 @@ class BehaviorDetector:
     def with_gates(self, gates: Mapping[str, Gate]) -> BehaviorDetector:
         """Return this detector as it is where so much is known of models."""
         return BehaviorDetector(
-            self._settings, library=self._library, gates=gates, effects=self._asking.effects, alone=self._alone
+            self._settings,
+            library=self._library,
+            references=self._references,
+            gates=gates,
+            effects=self._asking.effects,
+            alone=self._alone,
         )
 
     def begin(self) -> BehaviorState:
@@ -248,7 +258,11 @@ class BehaviorDetector:
             trigger=trigger.value,
             probe=probe,
             snapshot=snapshot,
-            references=_benign(snapshot.context_window, self._settings.samples + FRESH, window.draw(f"like {number}")),
+            references=_benign(
+                nearest(Length.of(snapshot.context_window), self._references),
+                self._settings.samples + FRESH,
+                window.draw(f"like {number}"),
+            ),
             tools=state.tools,
             left_out=state.left_out,
             models=state.models,
@@ -410,15 +424,9 @@ def _bands(*, alone: bool) -> dict[str, Band]:
     return {**single, TOLD: told, SESSION: session}
 
 
-@cache
-def _references(length: Length) -> tuple[Reference, ...]:
-    # There are no long ones: those of medium length are the nearest.
-    return like(Length.MEDIUM if length is Length.LONG else length)
-
-
-def _benign(context: Sequence[Message], count: int, random: bytes) -> tuple[tuple[Message, ...], ...]:
-    """Return so many different benign contexts of about that length, any as likely as another."""
-    among = list(_references(Length.of(context)))
+def _benign(contexts: Sequence[Reference], count: int, random: bytes) -> tuple[tuple[Message, ...], ...]:
+    """Return so many different benign contexts, any as likely as another."""
+    among = list(contexts)
     left, chosen = int.from_bytes(random), list[tuple[Message, ...]]()
     while among and len(chosen) < count:
         left, place = divmod(left, len(among))

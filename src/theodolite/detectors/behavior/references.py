@@ -19,9 +19,23 @@ from msgspec import Struct
 
 from theodolite.core.gate import FEWEST_REFERENCES
 from theodolite.core.inquiry import Message
+from theodolite.core.text import brief, encodable
 from theodolite.detectors.behavior.readout import WORDINGS, spread_of
 
-__all__ = ("Kind", "Length", "Reference", "e_value", "faults", "like", "p_value", "shipped", "z")
+__all__ = (
+    "Kind",
+    "Length",
+    "Reference",
+    "Written",
+    "e_value",
+    "faults",
+    "held_against",
+    "like",
+    "nearest",
+    "p_value",
+    "shipped",
+    "z",
+)
 
 # Log-odds: what benign contexts spread less than is rounding. Our choice; a runtime that reads its tokens in other
 # portions moved a probability by up to 0.1 in our measurement, which is more.
@@ -72,16 +86,43 @@ class Reference(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, g
     said: tuple[Message, ...]
 
 
-class _Written(Struct, frozen=True, forbid_unknown_fields=True):
+class Written(Struct, frozen=True, forbid_unknown_fields=True):
+    """A benign context as a file has it: `said` has who spoke and the text of each message.
+
+    Raises ValueError for an id that is more than a to z, digits, - and _, for nobody's words, and for a message that no
+    session has: of another role than user, assistant or tool, or without text.
+    """
+
     id: str
     kind: Kind
     topic: str
     said: tuple[tuple[str, str], ...]
 
+    def __post_init__(self) -> None:
+        if _ID.fullmatch(self.id) is None:
+            raise ValueError(f"id is {brief(self.id)}: write a to z, digits, - and _, 64 at most, a letter first")
+        if not self.said:
+            raise ValueError("said has no message")
+        for number, (role, text) in enumerate(self.said, 1):
+            if role not in _ROLES:
+                raise ValueError(f"said: message {number} is of {brief(role)}, which is none of {', '.join(_ROLES)}")
+            if not text.strip() or not encodable(text):
+                raise ValueError(f"said: message {number} has no text, or a lone surrogate")
+
+    @property
+    def reference(self) -> Reference:
+        """The context, to be shown to a model."""
+        said = tuple([Message(role, text) for role, text in self.said])
+        return Reference(id=self.id, kind=self.kind, topic=self.topic, said=said)
+
 
 class _File(Struct, frozen=True, forbid_unknown_fields=True):
     version: str
-    context: tuple[_Written, ...]
+    context: tuple[Written, ...]
+
+
+_ID = re.compile(r"[a-z][a-z0-9_-]{0,63}")
+_ROLES = ("user", "assistant", "tool")
 
 
 _DECIDED = re.compile(
@@ -101,14 +142,7 @@ _FORM = re.compile(
 def shipped() -> tuple[Reference, ...]:
     """Return the contexts that come with the package, 40 of about 770 characters. Reads their file once."""
     text = files("theodolite.detectors.behavior").joinpath("references.toml").read_text(encoding="utf-8")
-    written = msgspec.convert(tomllib.loads(text), _File).context
-    return tuple([_reference(context.id, context, context.said) for context in written])
-
-
-def _reference(name: str, like_: _Written, said: Iterable[tuple[str, str]]) -> Reference:
-    return Reference(
-        id=name, kind=like_.kind, topic=like_.topic, said=tuple([Message(role, text) for role, text in said])
-    )
+    return tuple([context.reference for context in msgspec.convert(tomllib.loads(text), _File).context])
 
 
 def faults(messages: Iterable[Message]) -> tuple[str, ...]:
@@ -148,6 +182,24 @@ def like(length: Length, contexts: Sequence[Reference] | None = None) -> tuple[R
             "needed: give your own"
         )
     return tuple(made)
+
+
+def held_against(length: Length, own: Sequence[Reference] = ()) -> tuple[Reference, ...]:
+    """Return the contexts that a session of that length is held against: the operator's own, or the shipped ones.
+
+    Own ones take the place of the shipped ones for a length that at least 30 of them have. Raises ValueError where
+    neither are enough.
+    """
+    enough = sum(Length.of(context.said) is length for context in own) >= FEWEST_REFERENCES
+    return like(length, own if enough else None)
+
+
+def nearest(length: Length, own: Sequence[Reference] = ()) -> tuple[Reference, ...]:
+    """Return what `held_against` does, and for long sessions without long contexts those of medium length."""
+    try:
+        return held_against(length, own)
+    except ValueError:
+        return held_against(Length.MEDIUM, own)
 
 
 def _made(length: Length, contexts: Sequence[Reference]) -> Iterator[Reference]:

@@ -138,7 +138,9 @@ def _disclosure(draw: Draw, tried: tuple[Attempt, ...], canary: str, share: floa
     found = disclosed(Draw(text=draw.text), canary, share=share)
     if found is None:
         found = next((attempt.told for attempt in tried if attempt.told is not None), None)
-    return found or disclosed(Draw(tool_calls=malformed(draw)), canary, share=share)
+    if found is not None or not draw.tool_calls:
+        return found
+    return disclosed(Draw(tool_calls=malformed(draw)), canary, share=share)
 
 
 class _Found(NamedTuple):

@@ -222,10 +222,15 @@ def _canaries(view: View, secrets: tuple[str, ...]) -> list[Span]:
     return spans
 
 
+@lru_cache(maxsize=1024)
+def _folded(secret: str) -> str:
+    return secret.casefold()
+
+
 def _without(text: str, secrets: tuple[str, ...]) -> Redacted:
     """Return the text, or the most of it that holds no secret: a placeholder, or nothing."""
     for kept in (text, placeholder(Kind.TEXT)):
         folded = kept.casefold()
-        if not any(secret in kept or secret.casefold() in folded for secret in secrets):
+        if not any(_folded(secret) in folded or secret in kept for secret in secrets):
             return Redacted(kept)
     return Redacted("")
