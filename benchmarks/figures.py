@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
+from theodolite.stats.area import placements
 from theodolite.stats.interval import clopper_pearson
 
 __all__ = ("Area", "Bar", "Figure", "Share", "auc", "cut", "found_at", "held", "share")
@@ -86,17 +86,13 @@ def held(bars: Sequence[Bar], figures: Mapping[str, Figure]) -> bool:
 
 def auc(positive: Sequence[float], negative: Sequence[float]) -> Area:
     """Return the share of pairs in the right order, ties counting half, with the interval of DeLong (1988)."""
-    placed = _placements(positive, sorted(negative))
-    against = [1.0 - place for place in _placements(negative, sorted(positive))]
+    placed = placements(positive, negative)
+    against = [1.0 - place for place in placements(negative, positive)]
     value = sum(placed) / len(placed)
     error = math.sqrt(_variance(placed) / len(placed) + _variance(against) / len(against))
     area = Area(value)
     area.low, area.high = max(0.0, value - _Z * error), min(1.0, value + _Z * error)
     return area
-
-
-def _placements(scores: Sequence[float], others: Sequence[float]) -> list[float]:
-    return [(bisect_left(others, s) + bisect_right(others, s)) / 2 / len(others) for s in scores]
 
 
 def _variance(values: Sequence[float]) -> float:

@@ -14,7 +14,6 @@ import json
 import math
 import sys
 import time
-from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -31,6 +30,7 @@ from theodolite.readers.detection import open_recording
 from theodolite.readers.labelled import Label, LabelledSessions, label
 from theodolite.runtime.monitor import Monitor
 from theodolite.runtime.replay import Sighting, replay
+from theodolite.stats.area import area
 from theodolite.stats.interval import clopper_pearson
 
 CLEAN_ALARMS = 0.01  # of train's clean sessions, at most: room below the 5 % that dev may show
@@ -112,10 +112,8 @@ def fit(train: Sequence[Scored]) -> float:
 
 def auc(sessions: Sequence[Scored]) -> float:
     """Return the share of (positive, negative) pairs in the right order, ties counting half."""
-    negative = sorted(session.score for session in sessions if not session.positive)
-    hijacked = [session.score for session in sessions if session.positive]
-    right = sum(bisect_left(negative, s) + bisect_right(negative, s) for s in hijacked) / 2
-    return right / (len(negative) * len(hijacked))
+    kinds = [[session.score for session in sessions if session.positive is kind] for kind in (True, False)]
+    return area(*kinds)
 
 
 def found_at(sessions: Sequence[Scored], rate: float) -> float:

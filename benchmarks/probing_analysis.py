@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import math
 import statistics
-from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from random import Random
 
 from msgspec import Struct
 
+from theodolite.stats.area import area
+
 __all__ = (
     "DRAWS",
     "Interval",
-    "area",
     "area_over_skeletons",
     "contexts_for_power",
     "contexts_for_width",
@@ -42,19 +42,6 @@ class Interval(Struct, frozen=True):
 
     def __str__(self) -> str:
         return f"{self.value:.2f} [{self.low:.2f}, {self.high:.2f}]"
-
-
-def area(above: Sequence[float], below: Sequence[float]) -> float:
-    """Return the share of pairs in which the first is higher, ties counting half. NaN where there are no pairs.
-
-    >>> area([0.1, 0.4, 0.35, 0.8], [0.1, 0.3])
-    0.8125
-    """
-    if not above or not below:
-        return math.nan
-    others = sorted(below)
-    placed = sum(bisect_left(others, score) + bisect_right(others, score) for score in above)
-    return placed / 2 / len(others) / len(above)
 
 
 def area_over_skeletons(

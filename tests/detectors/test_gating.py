@@ -16,7 +16,7 @@ from theodolite.core.errors import CalibrationError
 from theodolite.core.gate import FEWEST_PAIRS, Gate, Reason, Shown
 from theodolite.core.inquiry import Draw, Message, Query, Reply
 from theodolite.core.reading import Cause, Failure
-from theodolite.detectors.behavior.gating import Gating, Pair, Terms, auc, gate, smallest_shift
+from theodolite.detectors.behavior.gating import Gating, Pair, Terms, gate, smallest_shift
 from theodolite.detectors.behavior.library import shipped
 from theodolite.detectors.behavior.readout import WORDINGS, Difference, difference, queries, read
 from theodolite.detectors.behavior.references import Length, Reference, e_value, like, z
@@ -350,11 +350,6 @@ def test_every_reason_has_words() -> None:
 
 
 # Figures.
-
-
-def test_the_area_counts_ties_half() -> None:
-    assert auc([1.0, 2.0], [1.0, 0.0]) == 0.875
-    assert auc([], [1.0]) == 0.5
 
 
 def _chance(hits: int, draws: int, rate: float) -> float:

@@ -9,7 +9,6 @@ from random import Random
 
 import pytest
 from probing_analysis import (
-    area,
     area_over_skeletons,
     contexts_for_power,
     contexts_for_width,
@@ -80,18 +79,6 @@ def nothing(context: Context) -> float:
 
 
 class TestAreas:
-    def test_known_values(self) -> None:
-        # The example of scikit-learn's roc_auc_score: labels 0 0 1 1, scores 0.1 0.4 0.35 0.8.
-        assert area([0.35, 0.8], [0.1, 0.4]) == 0.75
-        assert area([1.0, 1.0], [1.0]) == 0.5
-        assert math.isnan(area([], [1.0]))
-
-    def test_it_is_the_share_of_pairs(self) -> None:
-        dice = Random(3)  # noqa: S311 - test data, not secrets
-        one, other = ([dice.randrange(9) / 2 for _ in range(17)] for _ in range(2))
-        pairs = [(a > b) + (a == b) / 2 for a in one for b in other]
-        assert area(one, other) == pytest.approx(statistics.fmean(pairs))
-
     def test_intervals_hold_the_truth_in_about_95_of_100(self) -> None:
         dice, held = Random(7), 0  # noqa: S311 - test data, not secrets
         truth = statistics.NormalDist().cdf(1.0 / math.sqrt(2))

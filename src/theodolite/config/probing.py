@@ -1,23 +1,33 @@
-"""The parts that probe, wired: the operator's own probes, their map of tools, and what gates say of models."""
+"""The parts that probe, wired: the operator's own probes and benign contexts, and what gates say of models."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+import msgspec
 from msgspec.structs import replace
 
-from theodolite.config.settings import Settings, read_named
+from theodolite.config.settings import Settings, explained, read_named
+from theodolite.core.arguments import is_mapping, is_sequence
 from theodolite.core.calibration import Calibration
 from theodolite.core.detector import AnyDetector
 from theodolite.core.errors import ConfigError
 from theodolite.core.fusion import AnyFusion
+from theodolite.core.gate import FEWEST_REFERENCES
+from theodolite.core.text import brief
 from theodolite.detectors.behavior.detector import BehaviorDetector
 from theodolite.detectors.behavior.library import ProbeLibrary, shipped
+from theodolite.detectors.behavior.references import Kind, Length, Reference, Written, faults
 from theodolite.detectors.fusion import HijackFusion
 from theodolite.detectors.fusion import shipped as shipped_fusion
 
-__all__ = ("fused", "gated", "library_of")
+__all__ = ("fused", "gated", "library_of", "references_of")
+
+# Of a file of benign contexts. Our choice: room for a hundred of some 40,000 characters each.
+_DOCUMENT = 4_194_304
 
 
 def library_of(file: str, settings: Settings) -> ProbeLibrary:
@@ -25,11 +35,72 @@ def library_of(file: str, settings: Settings) -> ProbeLibrary:
     if not file:
         return shipped()
     path = Path(settings.folder) / file
+    return shipped().extended(_text("probes", path), str(path))
+
+
+def references_of(file: str, settings: Settings) -> tuple[Reference, ...]:
+    """Return the operator's benign contexts; none where no file is named.
+
+    Raises ConfigError with the file, the context, the field and the reason for one that is of another form, that says
+    what would bear on an answer by its words, or that is there already; and where no length has the 30 that it takes.
+    """
+    if not file:
+        return ()
+    path = Path(settings.folder) / file
+    contexts: dict[tuple[tuple[str, str], ...], Written] = {}
+    for number, entry in enumerate(_entries(path), 1):
+        written = _context(entry, path, number)
+        who = f"{path}: context {written.id!r}"
+        if any(written.id == other.id for other in contexts.values()):
+            raise ConfigError(f"{who}: id: there is one of that id already; choose another")
+        if written.said in contexts:
+            raise ConfigError(f"{who}: said: the same as that of {contexts[written.said].id!r}")
+        if found := faults(written.reference.said):
+            raise ConfigError(f"{who}: said has {', '.join(found)}, which would lead an answer: put it in other words")
+        contexts[written.said] = written
+    references = tuple([written.reference for written in contexts.values()])
+    lengths = Counter(Length.of(reference.said) for reference in references)
+    if max(lengths.values(), default=0) < FEWEST_REFERENCES:
+        told = ", ".join([f"{lengths[length]} {length}" for length in Length])
+        raise ConfigError(
+            f"{path}: no length has at least {FEWEST_REFERENCES} contexts, so that none would count: {told}"
+        )
+    return references
+
+
+def _text(name: str, path: Path) -> str:
     try:
-        text = read_named(path).decode()
+        return read_named(path).decode()
     except UnicodeDecodeError as error:
-        raise ConfigError(f"detectors.behavior.probes: {path} cannot be read: {error}") from error
-    return shipped().extended(text, str(path))
+        raise ConfigError(f"detectors.behavior.{name}: {path} cannot be read: {error}") from error
+
+
+def _entries(path: Path) -> Iterable[object]:
+    """Return the contexts of a file, of whatever form. Raises ConfigError for a file that has none."""
+    text = _text("references", path)
+    if len(text) > _DOCUMENT:
+        raise ConfigError(f"{path} has {len(text):,} characters, and {_DOCUMENT:,} are the most")
+    try:
+        document: Mapping[str, object] = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{path} is not TOML: {str(error) or 'nested too deeply'}") from error
+    for key in document:
+        if key not in {"version", "context"}:
+            raise ConfigError(f"{path}: unknown key {brief(key)}; begin each context with [[context]]")
+    entries = document.get("context")
+    if not is_sequence(entries) or not entries:
+        raise ConfigError(f"{path} has no contexts: begin each with [[context]]")
+    return entries
+
+
+def _context(entry: object, path: Path, number: int) -> Written:
+    given = entry.get("id") if is_mapping(entry) else None
+    who = brief(given) if isinstance(given, str) else f"number {number}"
+    try:
+        return msgspec.convert(entry, Written)
+    except msgspec.ValidationError as error:
+        told = explained(str(error), Written.__struct_fields__, words=Kind)
+        raise ConfigError(f"{path}: context {who}: {told}") from error
 
 
 def gated(detectors: Iterable[AnyDetector], calibration: Calibration | None) -> list[AnyDetector]:

@@ -303,7 +303,7 @@ def explained(
     fault, at = (message, "") if told is None else (told[1], told[2] or "")
     key = at.replace("[...]", "[]")
     place = ("a value in " if key.endswith("[]") else "") + f"{table}{key}".rstrip(".").removesuffix("[]")
-    return f"{_reworded(fault, place, _WORDS.get(_last(key)) if key else words)}. {PAGE}"
+    return f"{_reworded(fault, place, _WORDS.get(_last(key), words) if key else words)}. {PAGE}"
 
 
 def _reworded(fault: str, place: str, words: type[StrEnum] | None) -> str:

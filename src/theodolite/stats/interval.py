@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from theodolite.stats.binomial import at_least
+
 __all__ = ("clopper_pearson", "exact_lower", "exact_upper", "wilson")
 
 
@@ -40,8 +42,8 @@ def clopper_pearson(k: int, n: int, alpha: float = 0.05) -> tuple[float, float]:
 def exact_upper(k: int, n: int, alpha: float) -> float:
     """Return what a rate is above with a probability of at most `alpha`, where k of n were seen: a one-sided bound.
 
-    It is rounded up. Cost: a sum of up to n - k terms, mostly
-    some square root of n, 60 times. `alpha` is in (0, 0.5]; ValueError where it is not, and for counts that are none.
+    It is rounded up. Cost: a sum of up to n - k terms, mostly some square root of n, 60 times. `alpha` is in (0, 0.5];
+    ValueError where it is not, and for counts that are none.
     Source: C. J. Clopper and E. S. Pearson, The use of confidence or fiducial limits, Biometrika 26, 1934.
 
     >>> round(exact_upper(0, 200, 0.05), 4)
@@ -62,21 +64,8 @@ def exact_lower(k: int, n: int, alpha: float) -> float:
     low, high = 0.0, k / n
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if _at_least(k, n, middle) <= alpha else (low, middle)
+        low, high = (middle, high) if at_least(k, n, middle) <= alpha else (low, middle)
     return low
-
-
-def _at_least(k: int, n: int, rate: float) -> float:
-    """Return the probability of k or more of n, for k >= 1 and a rate of at most k / n: there the terms only fall."""
-    ways = math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
-    term = total = math.exp(ways + k * math.log(rate) + (n - k) * math.log1p(-rate))
-    odds = rate / (1.0 - rate)
-    for seen in range(k, n):
-        term *= (n - seen) / (seen + 1) * odds
-        total += term
-        if term <= total * 1e-17:  # less than a float of the sum can hold
-            break
-    return total
 
 
 def _check(k: int, n: int) -> None:

@@ -32,8 +32,10 @@ from theodolite.detectors.behavior.readout import (
     wording_for,
 )
 from theodolite.detectors.behavior.references import Reference, faults
+from theodolite.stats.area import area
+from theodolite.stats.binomial import at_least
 
-__all__ = ("Gating", "Pair", "Terms", "auc", "gate", "smallest_shift")
+__all__ = ("Gating", "Pair", "Terms", "gate", "smallest_shift")
 
 Gating = Generator[tuple[Query, ...], tuple[Reply | Failure, ...], Gate | Failure]
 """Yields queries to be put side by side, is sent their answers in the same order, returns what follows from them."""
@@ -289,15 +291,16 @@ class _Figures(NamedTuple):
         ]
         low, high = [one for one, _ in pairs], [other for _, other in pairs]
         below, above = [one.log_odds for one in low], [one.log_odds for one in high]
-        area = auc(above, below)
-        reasons = list(_reasons(area, _mean(below), _mean(above)))
+        # Where nothing was read, nothing was told apart.
+        told_apart = area(above, below) if pairs else 0.5
+        reasons = list(_reasons(told_apart, _mean(below), _mean(above)))
         if reasons and pairs and _is_flat(low, high):
             reasons.insert(0, Reason.FLAT)
         if len(pairs) < len(violations):
             reasons.insert(0, Reason.UNREAD)
         every = [*low, *high]
         return cls(
-            auc=area,
+            auc=told_apart,
             violation=_mean(below),
             twin=_mean(above),
             decline_share=_mean([float(odds < 0.0) for odds in below]),
@@ -310,11 +313,11 @@ class _Figures(NamedTuple):
         )
 
 
-def _reasons(area: float, violation: float, twin: float) -> Iterable[Reason]:
-    if area <= 1.0 - AUC and violation - twin >= GAP:
+def _reasons(told_apart: float, violation: float, twin: float) -> Iterable[Reason]:
+    if told_apart <= 1.0 - AUC and violation - twin >= GAP:
         yield Reason.INVERTED
         return
-    if area < AUC:
+    if told_apart < AUC:
         yield Reason.OVERLAP
     if twin - violation < GAP:
         yield Reason.GAP
@@ -350,18 +353,6 @@ def _mean(values: Sequence[float]) -> float:
     return math.fsum(values) / len(values) if values else 0.0
 
 
-def auc(above: Sequence[float], below: Sequence[float]) -> float:
-    """Return the share of pairs of one each in which the first is higher, ties counting half; 0.5 where there are none.
-
-    >>> auc([0.1, 0.4, 0.35, 0.8], [0.1, 0.3])
-    0.8125
-    """
-    if not (above and below):
-        return 0.5
-    won = sum((one > other) + (one == other) / 2 for one in above for other in below)
-    return won / (len(above) * len(below))
-
-
 def smallest_shift(draws: int, base: float, *, alpha: float = 0.05, power: float = 0.8) -> float | None:
     """Return by how much a rate must rise from a known one so that this many draws show it; None where none does.
 
@@ -374,19 +365,12 @@ def smallest_shift(draws: int, base: float, *, alpha: float = 0.05, power: float
     """
     if draws < 1 or not all(0.0 < share < 1.0 for share in (base, alpha, power)):
         raise ValueError(f"no shift is seen in {draws} draws from {base} at alpha={alpha} and power={power}")
-    needed = next((hits for hits in range(draws + 1) if _at_least(hits, draws, base) <= alpha), None)
+    needed = next((hits for hits in range(draws + 1) if at_least(hits, draws, base) <= alpha), None)
     if needed is None:
         return None
     low, high = base, 1.0
     # Halved until a float is not halved any more: the chance grows with the rate.
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (low, middle) if _at_least(needed, draws, middle) >= power else (middle, high)
+        low, high = (low, middle) if at_least(needed, draws, middle) >= power else (middle, high)
     return high - base
-
-
-def _at_least(hits: int, draws: int, rate: float) -> float:
-    """Return the chance of so many hits or more."""
-    return math.fsum(
-        math.comb(draws, count) * rate**count * (1.0 - rate) ** (draws - count) for count in range(hits, draws + 1)
-    )

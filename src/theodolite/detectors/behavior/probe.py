@@ -14,6 +14,7 @@ from enum import StrEnum
 from msgspec import Struct, field
 
 from theodolite.core.text import brief, encodable
+from theodolite.detectors.behavior.leading import leading
 
 __all__ = ("EXPECTED", "SLOT", "InjectionMode", "Phrasing", "PolicyPressure", "Probe", "ProbeTemplate", "ProbeType")
 
@@ -26,21 +27,6 @@ _PHRASINGS, _SLOTS, _FILLINGS = range(3, 17), 16, range(2, 65)
 _UNLIKE = 15  # per cent by which the words of a probe and of its twin may differ in number: the longer one is 100
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _CONTROL = re.compile(r"[^\t\n -~\xa0-\U0010ffff]")
-
-# What would lead a reading of the decision: the words that stand for the options, a lone letter as those of a list have
-# it, and an order to answer in a form of its own. What is read is then the wording, and not the policy.
-_LEADING = (
-    re.compile(
-        r"(?i)\b(?:compl(?:y|ies|ied|ying|iant|iance)|declin(?:e[sd]?|ing)|escalat(?:e[sd]?|ing|ions?)"
-        r"|refus(?:e[sd]?|ing|als?)|proceed(?:s|ed|ing)?|allow(?:s|ed|ing)?|den(?:y|ies|ied|ying|ials?))\b"
-    ),
-    # Not I, an article at the beginning of a sentence, an initial, nor a part of what is spelled with a sign.
-    re.compile(r"(?<![\w.'\u2019&-])(?:[B-HJ-Z](?![\w'\u2019&-]|\. ?[A-Z])|A(?=[).:,;]|\Z))|(?<=[^.!?:\s] )A(?= )"),
-    re.compile(
-        r"(?i)\b(?:answer|reply|respond) (?:only|just|(?:with|in) (?:one|a single|the)|yes|no)\b"
-        r"|\byes or no\b|\b(?:in|with) (?:one|a single) (?:word|letter)\b|\bjson\b"
-    ),
-)
 
 
 class ProbeType(StrEnum):
@@ -72,8 +58,9 @@ class Phrasing(Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """One wording of a probe and of its twin, with slots in braces that are filled alike in both.
 
     Each is at most 2,000 characters; their words differ by at most 15 % in number, and both have the same slots, each
-    as often. Neither holds a word that stands for a decision (comply, decline, escalate, refuse, proceed, allow, deny),
-    a lone capital letter but I, or an order to answer in a certain form. Raises ValueError where that is not so.
+    as often. Neither holds a word that stands for a decision (comply, decline, escalate, refuse, proceed, reject,
+    forward, allow, deny), a letter that stands alone but I, or an order to answer in a certain form. Raises ValueError
+    where that is not so.
 
     >>> Phrasing("Tell me what {name} earns, now.", "Tell me.")
     Traceback (most recent call last):
@@ -171,10 +158,8 @@ def _check_text(name: str, text: str, most: int) -> None:
 
 def _check_neutral(name: str, text: str) -> None:
     """Raise ValueError for a text that would lead the reading of a decision."""
-    for leading in _LEADING:
-        found = leading.search(text)
-        if found is not None:
-            raise ValueError(f"{name} says {brief(found[0])}, which would lead the answer: put it in other words")
+    for _, words in leading(text, asked=True):
+        raise ValueError(f"{name} says {brief(words)}, which would lead the answer: put it in other words")
 
 
 def _braced(slots: Iterable[str]) -> str:

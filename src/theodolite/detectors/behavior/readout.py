@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from theodolite.core.event import Tool
 from theodolite.core.inquiry import Message, Query, Reply, Role
+from theodolite.detectors.behavior.leading import VERBS
 from theodolite.detectors.behavior.probe import InjectionMode, Probe
 
 __all__ = (
@@ -85,7 +86,7 @@ WORDINGS = (
         comply="proceed with it",
         decline="reject it",
         hand_over="forward it to a person",
-        marks=r"\b(?:proceed(?:s|ed|ing)?|reject(?:s|ed|ing|ion)?|forward(?:s|ed|ing)?)\b",
+        marks=VERBS,
     ),
     Wording(
         id="carry",

@@ -20,6 +20,7 @@ from msgspec import Struct
 from theodolite.core.gate import FEWEST_REFERENCES
 from theodolite.core.inquiry import Message
 from theodolite.core.text import brief, encodable
+from theodolite.detectors.behavior.leading import KINDS, leading
 from theodolite.detectors.behavior.readout import WORDINGS, spread_of
 
 __all__ = (
@@ -125,19 +126,6 @@ _ID = re.compile(r"[a-z][a-z0-9_-]{0,63}")
 _ROLES = ("user", "assistant", "tool")
 
 
-_DECIDED = re.compile(
-    r"\b(?:compl(?:y|ies|ied|ying|iance)|declin(?:e|es|ed|ing)|escalat(?:e|es|ed|ing|ion))\b", re.IGNORECASE
-)
-_LETTER = re.compile(r"(?<![\w'\u2019])(?:[B-HJ-Zb-hj-z]|[AaIi](?=[.):]))(?![\w'\u2019])")
-_FORM = re.compile(
-    r"\b(?:answer|reply|respond|say)\s+(?:me\s+)?(?:only|just|simply|nothing\s+but|with|in)\b"
-    r"|\b(?:only|just|simply)\s+(?:answer|reply|respond|say)\b"
-    r"|\byes\s+or\s+no\b|\b(?:one|a\s+single)\s+(?:word|letter)\b|\bas\s+json\b"
-    r"|\b(?:choose|pick|select)\s+(?:one\b|(?:an?|the)\s+(?:option|letter))",
-    re.IGNORECASE,
-)
-
-
 @cache
 def shipped() -> tuple[Reference, ...]:
     """Return the contexts that come with the package, 40 of about 770 characters. Reads their file once."""
@@ -155,13 +143,10 @@ def faults(messages: Iterable[Message]) -> tuple[str, ...]:
     ('a letter that stands alone', 'an order to answer in a certain form')
     """
     texts = [message.text for message in messages]
-    found = {
-        "a verb of the options": any(wording.held(texts) for wording in WORDINGS),
-        "a word of the answers": any(_DECIDED.search(text) for text in texts),
-        "a letter that stands alone": any(_LETTER.search(text) for text in texts),
-        "an order to answer in a certain form": any(_FORM.search(text) for text in texts),
-    }
-    return tuple([what for what, is_there in found.items() if is_there])
+    found = {what for text in texts for what, _ in leading(text)}
+    if any(wording.held(texts) for wording in WORDINGS):
+        found.add(KINDS[0])
+    return tuple(sorted(found, key=KINDS.index))
 
 
 def like(length: Length, contexts: Sequence[Reference] | None = None) -> tuple[Reference, ...]:
