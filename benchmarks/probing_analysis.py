@@ -139,7 +139,7 @@ def draws_for_shift(baseline: float, shifted: float, *, known: bool = False) -> 
 
 
 def false_alarms(references: int, *, rate: float = 0.05, worlds: int = 4000, seed: int = 1) -> tuple[float, float]:
-    """Return the real rate of false alarms that a nominal one means, centred on so many benign references.
+    """Return the real rate of false alarms that a nominal one means, centered on so many benign references.
 
     The mean over sets of references, and what one set in ten is above. Simulated for normal scores.
 

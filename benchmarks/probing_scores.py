@@ -1,7 +1,7 @@
 """The scores of the probing protocol, from what was read; three comparisons of each; and the verdict of the first.
 
 A *reading* is a decision as a distribution, of one probe or its twin after one context. Every score is a mean over the
-probes, and high means drift. None is fitted; the centred ones take their zero from the benign contexts of all other
+probes, and high means drift. None is fitted; the centered ones take their zero from the benign contexts of all other
 skeletons, plain and hard alike, which moves no area by much and sets where a threshold would be.
 """
 
@@ -103,7 +103,7 @@ def _distance(one: Pair, other: Pair) -> float:
     return js(one.violating.probabilities, other.violating.probabilities)
 
 
-_CENTRED: Mapping[str, _Value] = {"twin": _beyond, "signed": _signed, "twins alone": _twin}
+_CENTERED: Mapping[str, _Value] = {"twin": _beyond, "signed": _signed, "twins alone": _twin}
 _PLAIN: Mapping[str, _Value] = {
     "summary": _to_summary,
     "summary JS": _js_summary,
@@ -113,10 +113,10 @@ _PLAIN: Mapping[str, _Value] = {
     "ref JS": _js_ref,
 }
 NAMES: Mapping[str, str] = {
-    "twin": "violating less twin, centred",
+    "twin": "violating less twin, centered",
     "twin z": "the same, sum of clipped z",
-    "signed": "signed, centred",
-    "twins alone": "control: twins alone, centred",
+    "signed": "signed, centered",
+    "twins alone": "control: twins alone, centered",
     "summary": "signed, to the summary shadow",
     "summary JS": "JS to the summary shadow",
     "empty JS": "JS to the empty shadow",
@@ -129,24 +129,24 @@ NAMES: Mapping[str, str] = {
 
 def scores(read: Read) -> dict[str, dict[Kind, dict[str, float]]]:
     """Return every score of each context but the replacements, by name, kind and skeleton."""
-    centres = {name: _centres(read, value) for name, value in _CENTRED.items()}
+    centers = {name: _centers(read, value) for name, value in _CENTERED.items()}
     made: dict[str, dict[Kind, dict[str, float]]] = {name: {} for name in NAMES}
     for context in read.contexts:
         if context.kind is Kind.REF:
             continue
         by_name = {name: [value(read, context, probe) for probe in read.probes] for name, value in _PLAIN.items()}
-        for name, value in _CENTRED.items():
+        for name, value in _CENTERED.items():
             by_name[name] = [
-                value(read, context, probe) - centres[name][probe, context.skeleton][0] for probe in read.probes
+                value(read, context, probe) - centers[name][probe, context.skeleton][0] for probe in read.probes
             ]
-        spreads = [centres["twin"][probe, context.skeleton][1] for probe in read.probes]
+        spreads = [centers["twin"][probe, context.skeleton][1] for probe in read.probes]
         by_name["twin z"] = [_clipped(shift, spread) for shift, spread in zip(by_name["twin"], spreads, strict=True)]
         for name, values in by_name.items():
             made[name].setdefault(context.kind, {})[context.skeleton] = statistics.fmean(values)
     return made
 
 
-def _centres(read: Read, value: _Value) -> dict[tuple[str, str], tuple[float, float]]:
+def _centers(read: Read, value: _Value) -> dict[tuple[str, str], tuple[float, float]]:
     """Return for each probe and skeleton mean and spread of a value over the benign contexts of the others."""
     benign = [context for context in read.contexts if context.kind in {Kind.PLAIN, Kind.HARD}]
     found: dict[tuple[str, str], tuple[float, float]] = {}

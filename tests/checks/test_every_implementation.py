@@ -245,11 +245,11 @@ def _probe_cases() -> list[ProbeCase]:
     """Return a probe of each type, as it is asked of a session that said hello."""
     tools = (Tool(name="send_money", parameters=Raw(b'{"type":"object"}')),)
     snapshot = StateSnapshot(session_id="s-1", timestamp=0.0, context_window=(Message("user", "Hello"),))
-    library, benign = shipped_probes(), ((Message("user", "Fine day."),),)
+    library, benign = shipped_probes(), (Message("user", "Fine day."),)
     templates = {template.probe_type: template for template in library.templates}
     probes = [library.fill(one, b"words", canary="TH-0123456789abcdef") for one in templates.values()]
     return [
-        ProbeCase(about=3, trigger="manual", probe=probe, snapshot=snapshot, references=benign, tools=tools)
+        ProbeCase(about=3, trigger="manual", probe=probe, snapshot=snapshot, reference=benign, tools=tools)
         for probe in probes
     ]
 
@@ -285,7 +285,7 @@ def _asked_for() -> list[AnyEvent]:
 def _settled_probes() -> list[AnyEvent]:
     """Return what twenty probes of a drifted session came to."""
     probing = BehaviorDetector()
-    said = [converse(probing.inquire(case), _drifted).said or () for case in _probe_cases()]
+    said = [converse(probing.inquire(case), _drifted).said or () for case in _probe_cases() * 2]
     return [ProbeRequested(reason="manual"), *[InquirySettled(asker="behavior", about=0, said=one) for one in said]]
 
 

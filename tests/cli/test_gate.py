@@ -124,6 +124,25 @@ def test_by_draws_it_says_the_smallest_shift_that_it_would_have_seen(
     assert f"{6 + ALONE * 7:,} calls" in told
 
 
+def test_the_benign_contexts_may_be_the_operator_s_own(
+    theodolite: Run, policed: Policed, shop: Shop, home: Path
+) -> None:
+    form = '[[context]]\nid = "own-{0}"\nkind = "plain"\ntopic = "own"\nsaid = [["user", "{0}{1}"]]'
+    own = [form.format(number, " ha" * 2_700) for number in range(31)]
+    (home / "own.toml").write_text("\n".join(own), encoding="utf-8")
+    estimate = ("probe", "--gate", "--model", "shop", "--references", "brief,long", "--estimate")
+    with FakeProvider(policed(model())) as provider:
+        shop(provider.base_url, '[detectors.behavior]\nreferences = "own.toml"\n')
+        done = theodolite(*estimate)
+        assert done.exit_code == 0, done.output
+        assert "behind 71 benign contexts" in " ".join(done.stdout.split())  # 40 that are shipped, and 31
+        (home / "own.toml").write_text(own[0].replace("plain", "odd"), encoding="utf-8")
+        bad = theodolite(*estimate)
+    assert bad.exit_code == 2
+    assert "context 'own-0': kind: 'odd' is none of plain, hard" in " ".join(bad.stderr.split())
+    assert not provider.asked
+
+
 def test_the_gate_alone_needs_no_benign_contexts(theodolite: Run, policed: Policed, shop: Shop) -> None:
     with FakeProvider(policed(model())) as provider:
         shop(provider.base_url)
@@ -228,7 +247,7 @@ def test_a_file_that_is_no_artefact_is_not_written_over_and_nobody_is_asked(
         (("--store", "kept.db"), "--store has no meaning with --gate"),
         (("--probes", "3"), "--probes has no meaning with --gate"),
         (("--references", "long"), "at least 30 are needed"),
-        (("--references", "tiny"), "some of brief, short, medium"),
+        (("--references", "tiny"), "some of brief, short, medium, long"),
         (("--date", "yesterday"), "--date is a day as 2026-11-30"),
         (("--format", "html"), "text or json"),
         (("--into", "nowhere/bank.json"), "there is no such folder"),

@@ -89,7 +89,7 @@ def test_what_probes_come_to_restricts_by_the_fusion_once_calibrated() -> None:
         session.observe(ModelCalled(model="m-1"))
         session.observe(MessageObserved(role="user", text=f"Look. {TAINT}", source=Source.USER))
         decisions: list[Decision] = []
-        for _ in range(8):
+        for _ in range(20):
             session.request_probe("now")
             decisions += session.drain_sync()
     acting = {signal.code for signal in decisions[-1].signals if signal.acts and signal.alarmed}

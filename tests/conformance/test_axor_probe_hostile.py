@@ -84,7 +84,7 @@ ROWS: Mapping[int, tuple[str, str]] = {
     23: ("token_count is NaN, None, 'abc', True or -5", "there is no such event: it is refused when it is made"),
     24: ("JSON nested 100,000 deep; NaN for a number", "an anomaly of the answer, without an exception"),
     25: ("disclosed_data is 1 or 'true'", "a structural failure: counted, never read as 'nothing was disclosed'"),
-    26: ("the judge answers with strings 'false'", "no judgement: the comparison stands as it is"),
+    26: ("the judge answers with strings 'false'", "no judgment: the comparison stands as it is"),
     27: ("personal data where the decision stands", "no decision: it is not stored"),
     28: ("an answer addresses the judge", "fenced by a fresh nonce; a judge so persuaded takes nothing away"),
     29: ("localization: 12 fragments, one culprit", "found within 40 calls, through noise of 5 % as well"),
@@ -328,7 +328,7 @@ def test_04_an_integration_that_fails_keeps_no_other_from_the_report(fault: str)
             told.append(report)
 
     pipeline = piped(leaking, timeout=0.2, integrations=[Faulty(), Sound()])
-    report = run(pipeline, 8)
+    report = run(pipeline, 20)
     assert report.overall_verdict == "DRIFT_DETECTED"
     assert told
     assert told[-1] == report
@@ -813,7 +813,7 @@ JUDGED: Mapping[str, object] = {
     ],
     ids=lambda answer: json.dumps(answer)[:60],
 )
-def test_26_a_judgement_of_another_form_is_none(answer: object) -> None:
+def test_26_a_judgment_of_another_form_is_none(answer: object) -> None:
     assert scored(lambda _: answer) == scored(None)
 
 

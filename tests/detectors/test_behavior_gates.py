@@ -216,7 +216,7 @@ def test_the_evidence_is_of_one_model_and_a_surrogate_s_makes_way_for_the_own() 
             decisions += session.drain_sync()
         surrogate = told(decisions[-1], SESSION)
         assert surrogate.surrogate
-        assert surrogate.score > 0.9
+        assert surrogate.score > 0.5
         turn["now"] = "m-1"
         session.request_probe("now")
         (decision,) = session.drain_sync()
@@ -252,7 +252,11 @@ def test_counts_are_shared_by_sessions_that_are_asked_alike_and_by_no_others() -
     assert names("Hello " * 200, ()).isdisjoint(plain)
 
 
-def test_a_snapshot_of_another_session_is_what_it_says() -> None:
+def test_a_snapshot_of_another_session_is_no_evidence_of_this_one() -> None:
     snapshot = StateSnapshot(session_id="s-9", timestamp=0.0, context_window=(Message("user", "Hi."),))
-    with Monitor([BehaviorDetector(SETTINGS)]).session("s-1") as session:
-        assert session.request_probe("now", snapshot=snapshot).open == 1
+    with Monitor([BehaviorDetector(SETTINGS)], redactor=RuleRedactor()).session("s-1") as session:
+        decision = session.request_probe("now", snapshot=snapshot)
+    assert decision.open == 0
+    (failure,) = [signal.said for signal in decision.signals]
+    assert isinstance(failure, Failure)
+    assert (failure.cause, failure.detail) == (Cause.NO_EVIDENCE, "the snapshot is of another session")

@@ -46,7 +46,7 @@ def test_ordinary_talk_may_say_what_a_question_may_not() -> None:
     ],
 )
 def test_both_are_looked_at_for_letters_and_orders(text: str, words: str) -> None:
-    assert [list(leading(text, asked=asked))[0][1] for asked in (False, True)] == [words, words]
+    assert [next(leading(text, asked=asked))[1] for asked in (False, True)] == [words, words]
 
 
 @pytest.mark.parametrize("text", ["She would only say the same.", "I am J. Smith of R&D, and one word is enough."])

@@ -335,7 +335,7 @@ def test_the_budget_of_a_search_grows_with_the_bits_of_a_number() -> None:
 
 
 def test_noise_is_the_higher_of_both_kinds_and_never_nothing() -> None:
-    assert noise_of([], []) == 0.5
-    assert noise_of([True] * 18, [False] * 18) == 0.05
-    assert noise_of([True] * 8, [True, *[False] * 37]) == 0.1
-    assert noise_of([False] * 3 + [True] * 5, [False] * 100) == 0.4
+    assert noise_of([], []) == (0.5, 0.5)
+    assert noise_of([True] * 18, [False] * 18) == (0.05, 0.05)
+    assert noise_of([True] * 8, [True, *[False] * 38]) == (0.1, 2 / 41)
+    assert noise_of([False] * 3 + [True] * 5, [False] * 98) == (0.4, 0.01)

@@ -15,6 +15,7 @@ from theodolite.detectors.behavior.arms import ProbeCase
 from theodolite.detectors.behavior.detector import SESSION, BehaviorDetector, BehaviorSettings
 from theodolite.detectors.behavior.library import shipped
 from theodolite.detectors.behavior.references import Kind, Length, Reference, held_against, like, nearest
+from theodolite.detectors.behavior.schedule import ScheduleSettings
 from theodolite.redactors.rules import RuleRedactor
 from theodolite.runtime.monitor import Monitor
 from theodolite.testing.fakes import PolicyModel
@@ -31,21 +32,24 @@ def own(length: Length, count: int = 30) -> list[Reference]:
     ]
 
 
-def shown(detector: BehaviorDetector, length: Length) -> set[tuple[Message, ...]]:
-    """Return the benign contexts that a probe of a session of that length gets."""
+def shown(detector: BehaviorDetector, length: Length) -> set[Message]:
+    """Return what is said in the benign contexts that ten probes of a session of that length get."""
     window, state = Window(secret=b"s"), detector.begin()
-    said = MessageObserved(role="user", text="y" * SIZES[length])
-    for event in stamped([said, ProbeRequested(reason="now")]):
+    contexts: list[tuple[Message, ...]] = []
+    for event in stamped(
+        [MessageObserved(role="user", text="y" * SIZES[length]), *[ProbeRequested(reason="now")] * 10]
+    ):
         window.push(event)
         for answer in detector.update(state, event, window):
-            if isinstance(answer, Inquiry):
-                assert isinstance(answer.subject, ProbeCase)
-                return set(answer.subject.references)
-    pytest.fail("no probe came")
+            assert isinstance(answer, Inquiry)
+            assert isinstance(answer.subject, ProbeCase)
+            contexts.append(answer.subject.reference)
+    assert len(contexts) == 10
+    return {message for context in contexts for message in context}
 
 
-def said(contexts: Sequence[Reference]) -> set[tuple[Message, ...]]:
-    return {context.said for context in contexts}
+def said(contexts: Sequence[Reference]) -> set[Message]:
+    return {message for context in contexts for message in context.said}
 
 
 @pytest.mark.parametrize("length", [Length.BRIEF, Length.SHORT, Length.MEDIUM])
@@ -65,12 +69,15 @@ def test_long_sessions_have_the_operator_s_contexts_or_those_of_medium_length() 
 
 @pytest.mark.parametrize("length", list(Length))
 def test_a_probe_shows_the_operator_s_own_also_once_gates_are_known(length: Length) -> None:
-    settings = BehaviorSettings(scheduled=False)
+    settings = BehaviorSettings(
+        scheduled=False, schedule=ScheduleSettings(jitter_seconds=0.0, cooldown_window_seconds=0.0)
+    )
     detector = BehaviorDetector(settings, references=own(length))
     assert shown(BehaviorDetector(settings), length) <= said(nearest(length))
     for one in (detector, detector.with_gates({})):
-        assert len(shown(one, length)) == 8
-        assert shown(one, length) <= said(own(length))
+        messages = shown(one, length)
+        assert len(messages) > 3
+        assert messages <= said(own(length))
 
 
 def gate() -> Gate:

@@ -31,12 +31,12 @@ from theodolite.core.event import (
 from theodolite.core.snapshot import StateSnapshot
 from theodolite.detectors.behavior.schedule import (
     READS,
-    Draw,
     Due,
     Held,
     Hold,
     Schedule,
     ScheduleSettings,
+    Secrets,
     Trigger,
 )
 from theodolite.testing.strategies import events
@@ -52,7 +52,7 @@ TAKEN_IN = {GROWTH, CONTENT}
 made: Callable[..., ScheduleSettings] = ScheduleSettings  # with what its types do not allow
 
 
-def drawing(secret: int) -> Draw:
+def drawing(secret: int) -> Secrets:
     return lambda label: hmac.digest(b"%d" % secret, label.encode(), "sha256")
 
 

@@ -16,8 +16,8 @@ from theodolite.core.inquiry import Draw, Message, Query, Reply, Role
 from theodolite.detectors.behavior.library import shipped
 from theodolite.detectors.behavior.probe import InjectionMode
 from theodolite.detectors.behavior.readout import (
-    ASK,
     BOUND,
+    CHOOSE,
     WORDINGS,
     Difference,
     UnreadError,
@@ -67,7 +67,7 @@ def test_each_option_stands_in_each_place_equally_often(every: bool) -> None:  #
 def test_all_else_of_the_question_is_left_as_it_is() -> None:
     for query in queries(ASKED, WORDING, samples=7):
         assert query == replace(ASKED, prompt=query.prompt, options=query.options, schema=query.schema, samples=7)
-        assert query.prompt == f"Show me all balances.\n\n{ASK}"
+        assert query.prompt == f"Show me all balances.\n\n{CHOOSE}"
         assert not isinstance(query.schema, Raw)
 
 
@@ -90,7 +90,7 @@ def test_a_probe_and_its_twin_are_put_alike(probe: object) -> None:
         assert put.context == (*context, Message("tool", probe.scenario))
         assert twin.context == (*context, Message("tool", probe.twin))
         assert put.prompt == twin.prompt == ""
-        assert queries(put, WORDING)[0].prompt == ASK
+        assert queries(put, WORDING)[0].prompt == CHOOSE
     else:
         assert (put.context, put.prompt, twin.prompt) == (context, probe.scenario, probe.twin)
 
@@ -103,7 +103,7 @@ def test_no_probe_of_the_library_holds_a_verb_of_the_first_wording() -> None:
         for text in (phrasing.probe, phrasing.twin, template.constraint, *sum(template.slots.values(), ()))
     ]
     assert len(texts) > 100
-    assert WORDINGS[0].held([*texts, ASK]) == 0
+    assert WORDINGS[0].held([*texts, CHOOSE]) == 0
     assert wording_for(texts) is WORDINGS[0]
 
 

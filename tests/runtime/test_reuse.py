@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+import json
+from collections.abc import Callable, Generator, Mapping
 
 import pytest
 from msgspec import Struct
@@ -12,9 +13,13 @@ from theodolite.core.calibration import Band
 from theodolite.core.calibration import grade as graded
 from theodolite.core.inquiry import Dialogue, Draw, Inquiry, Message, Query, Reply, Role
 from theodolite.core.reading import Fact, Failure, Reading, Signal
+from theodolite.core.snapshot import StateSnapshot
+from theodolite.detectors.behavior.arms import ProbeCase
+from theodolite.detectors.behavior.detector import BehaviorDetector, BehaviorSettings
+from theodolite.detectors.behavior.library import shipped
 from theodolite.runtime.consult import Desk, consult
 from theodolite.runtime.drive import drive_sync
-from theodolite.runtime.reuse import Reuse
+from theodolite.runtime.reuse import ENOUGH, Reuse
 
 BANDS = {"asker.x": Band(alert=0.5, source="a test")}
 
@@ -172,3 +177,59 @@ def test_a_judge_is_shown_no_text_that_is_not_redacted() -> None:
     assert desk.scrubbed(query).prompt == "Compare."
     own = Query(role=Role.SUBJECT, prompt="Well?", context=(Message("user", "bob@example.org said"),))
     assert desk.scrubbed(own) is own
+
+
+def test_draws_of_sessions_that_were_under_way_when_the_counts_closed_are_not_counted() -> None:
+    """Whoever asked before the counts closed has draws of its own, in whatever order the answers come."""
+    reuse = Reuse()
+    desk = Desk(reuse, {Role.SUBJECT: "m", Role.SHADOW: "m"})
+    well = Query(role=Role.SHADOW, prompt="Well?", reuse="t-1")
+    reuse.learn(drawn(well, *["no"] * (ENOUGH - 1)), "m", tally)
+    inquiry = Inquiry(asker="asker", version="1", about=0, subject=Nothing())
+    roads = [consult(Asker(), inquiry, grade=grade, models=("m-1",), desk=desk) for _ in range(4)]
+    asked = [next(road) for road in roads]
+    assert all([query.prompt for query in queries] == ["Which?", "Well?"] for queries in asked)
+    for road, queries, text in zip(reversed(roads), reversed(asked), ("no", "yes", "yes", "yes"), strict=True):
+        with pytest.raises(StopIteration) as end:
+            road.send((exact(queries[0]), drawn(queries[1], text)))
+        assert end.value.value.said[0].fact("counted") == 0.0
+    known = reuse.known(well, "m")
+    assert known is not None
+    assert known.counts == (("draws", ENOUGH), ("yes", 0))
+
+
+def rounds(dialogue: Dialogue, answer: Callable[[Query], Reply]) -> list[tuple[Query, ...]]:
+    """Return what was asked, round by round."""
+    asked = [next(dialogue)]
+    try:
+        while True:
+            asked.append(dialogue.send(tuple(map(answer, asked[-1]))))
+    except StopIteration:
+        return asked
+
+
+@pytest.mark.parametrize("tells", [False, True], ids=["the same is asked again", "what was told is asked again"])
+def test_of_a_probe_the_first_draws_alone_are_counted(*, tells: bool) -> None:
+    """Whether there are more depends on what the first said: they would count what leads to them twice."""
+    detector = BehaviorDetector(BehaviorSettings(reuse=True))
+    (template, *_) = shipped().templates
+    case = ProbeCase(
+        about=0,
+        trigger="manual",
+        probe=shipped().fill(template, b"words", canary="TH-0123456789abcdef"),
+        snapshot=StateSnapshot(session_id="s", timestamp=0.0, context_window=(Message("user", "Hello"),)),
+    )
+    told = {"decision": "decline", "reasoning": "I keep to it.", "policy_cited": True}
+    told |= dict.fromkeys(("disclosed_data", "escalation_suggested", "tool_call_attempted"), False)
+
+    def answer(query: Query) -> Reply:
+        leaks = tells and query.role is Role.SUBJECT
+        text = json.dumps(told | {"reasoning": query.canary} if leaks else told)
+        return drawn(query, *[text] * query.samples)
+
+    first, *others = rounds(detector.inquire(case), answer)
+    counted = [query for query in first if query.reuse]
+    assert [(query.role, query.samples) for query in counted] == [(Role.SHADOW, 1)] * 2
+    assert len({query.reuse for query in counted}) == 2
+    assert others
+    assert not [query for queries in others for query in queries if query.reuse]

@@ -24,7 +24,7 @@ from theodolite.cli.probing import Request
 from theodolite.cli.progress import Display, span
 from theodolite.cli.telling import tell
 from theodolite.config.models import PanelSettings, players
-from theodolite.config.probing import library_of
+from theodolite.config.probing import library_of, references_of
 from theodolite.config.settings import Settings, read_settings
 from theodolite.core.calibration import Calibration, Dataset
 from theodolite.core.errors import CalibrationError, ConfigError
@@ -34,7 +34,7 @@ from theodolite.core.reading import Failure, Status
 from theodolite.detectors.behavior.detector import BehaviorDetector
 from theodolite.detectors.behavior.gating import Gating, Pair, Terms, gate
 from theodolite.detectors.behavior.readout import WORDINGS
-from theodolite.detectors.behavior.references import Length, Reference, like
+from theodolite.detectors.behavior.references import Length, Reference, held_against
 from theodolite.reports.escaping import inert
 from theodolite.reports.layout import Block, Heading, Paragraph, Span, Style, Table, counted
 from theodolite.reports.limits import NAME, QUOTE
@@ -101,10 +101,10 @@ def gate_model(request: Request, *, into: Path | None, references: str, day: str
 
 def _plan(settings: Settings, lengths: str, day: str) -> _Plan:
     table = settings.detectors.get(DETECTOR, {})
-    system, own = table.get("system", ""), table.get("probes", "")
-    if not (isinstance(system, str) and isinstance(own, str)):
-        raise ConfigError(f"detectors.{DETECTOR}: system and probes are texts")
-    library = library_of(own, settings)
+    system, probes, benign = [table.get(name, "") for name in ("system", "probes", "references")]
+    if not (isinstance(system, str) and isinstance(probes, str) and isinstance(benign, str)):
+        raise ConfigError(f"detectors.{DETECTOR}: system, probes and references are texts")
+    library = library_of(probes, settings)
     terms = Terms(
         prompt_hash=hashlib.sha256(system.encode()).hexdigest() if system else "",
         library=library.version,
@@ -112,7 +112,7 @@ def _plan(settings: Settings, lengths: str, day: str) -> _Plan:
         date=_day(day),
     )
     pairs = tuple([Pair.of(probe, system=system) for probe in library.probes])
-    return _Plan(pairs, terms, _contexts(lengths))
+    return _Plan(pairs, terms, _contexts(lengths, references_of(benign, settings)))
 
 
 def _day(text: str) -> str:
@@ -122,15 +122,15 @@ def _day(text: str) -> str:
         raise ConfigError(f"--date is a day as 2026-11-30, not {text!r}") from None
 
 
-def _contexts(lengths: str) -> dict[str, Sequence[Reference]]:
-    """Return the benign contexts of some classes of length, or none."""
+def _contexts(lengths: str, own: Sequence[Reference]) -> dict[str, Sequence[Reference]]:
+    """Return the benign contexts of some classes of length, the operator's own where they are enough; or none."""
     named = [name.strip() for name in lengths.split(",")]
     if named == ["none"]:
         return {}
     try:
-        return {length.value: like(length) for length in [Length(name) for name in dict.fromkeys(named)]}
+        return {name: held_against(Length(name), own) for name in dict.fromkeys(named)}
     except ValueError as error:
-        known = ", ".join(length for length in Length if length is not Length.LONG)
+        known = ", ".join(Length)
         raise ConfigError(f"--references is none, or some of {known} with commas between them: {error}") from error
 
 

@@ -82,8 +82,8 @@ _References = Annotated[
     typer.Option(
         "--references",
         metavar="LENGTHS",
-        help="For --gate, the lengths of benign contexts that decisions are held against, of brief, short and medium, "
-        "with commas between them; or none. short by default.",
+        help="For --gate, the lengths of benign contexts that decisions are held against, of brief, short, medium and, "
+        "with contexts of your own, long, with commas between them; or none. short by default.",
         show_default=False,
     ),
 ]

@@ -326,6 +326,10 @@ def _detectors(settings: Settings, offered: Mapping[str, Callable[..., AnyDetect
     for name in settings.detectors:
         if name not in known:
             raise ConfigError(f"detectors: there is no detector {brief(name)}; {nearest(name, known)}")
+    for name in settings.detectors.keys() & _ASKING:
+        # Where no model is named it is off, and nobody has said so: what is wrong with it is told now.
+        if settings.detectors[name].get("enabled", True) is True:
+            _configured(name, _DETECTORS[name], _table(settings, name))
     made = [_detector(name, kind, settings) for name, kind in offered.items() if _enabled(name, settings)]
     return [detector for detector in made if detector is not None]
 

@@ -10,7 +10,7 @@ from msgspec.structs import force_setattr
 
 from theodolite.core.arguments import is_mapping, is_sequence
 from theodolite.core.summary import CanonicalizedContextSummary
-from theodolite.core.text import spell_out
+from theodolite.core.text import printable, spell_out
 
 __all__ = ("CHARACTERS", "MESSAGES", "Message", "StateSnapshot")
 
@@ -61,15 +61,15 @@ class StateSnapshot(Struct, frozen=True, kw_only=True, gc=False):
 
 def _message(given: object) -> Message:
     if isinstance(given, Message):
-        return given
+        return Message(printable(given.role), printable(given.text))
     if is_mapping(given):
         role = given.get("role")
         if isinstance(role, str):
-            return Message(str(role), _text(given))
+            return Message(printable(role), printable(_text(given)))
     elif is_sequence(given) and len(given) == 2:  # noqa: PLR2004 - a role and a text
         role, text = given
         if isinstance(role, str) and isinstance(text, str):
-            return Message(str(role), str(text))
+            return Message(printable(role), printable(text))
     raise TypeError(f"a message has a role and a content; {type(given).__name__} has not: pass dicts with both")
 
 

@@ -16,6 +16,7 @@ from theodolite.core.detector import Asker, tallies
 from theodolite.core.event import InquirySettled, ModelUsage
 from theodolite.core.inquiry import Dialogue, Exchange, Inquiry, Message, Query, Reply, Role, Usage
 from theodolite.core.reading import Cause, Failure, Reading, Signal
+from theodolite.core.redaction import DenyAll
 from theodolite.core.verifier import Case, Verifier
 from theodolite.core.window import Window
 from theodolite.runtime.answers import attempted, marked, signed
@@ -26,6 +27,9 @@ __all__ = ("Consultation", "Desk", "consult")
 # A dialogue that asks more often than this will not end: the largest inquiry in the design, a probe with its twin in
 # all rotations of five options, needs about ten rounds.
 ROUNDS = 100
+
+
+_GONE = str(DenyAll().text("x"))
 
 
 class Desk(NamedTuple):
@@ -48,7 +52,7 @@ class Desk(NamedTuple):
         self, queries: tuple[Query, ...], asker: Asker
     ) -> Generator[tuple[Query, ...], tuple[Reply | Failure, ...], tuple[Reply | Failure, ...]]:
         """Yield the queries that somebody must be asked, if any; return the answers to all, in their order."""
-        known = [self._known(query) for query in queries]
+        known = [self._known(query) or _unasked(query) for query in queries]
         asked = tuple([query for query, reply in zip(queries, known, strict=True) if reply is None])
         told = iter((yield asked) if asked else ())
         answers = tuple([next(told) if reply is None else reply for reply in known])
@@ -61,6 +65,15 @@ class Desk(NamedTuple):
     def _known(self, query: Query) -> Reply | None:
         model = self.plays.get(query.role)
         return None if self.reuse is None or model is None else self.reuse.known(query, model)
+
+
+def _unasked(query: Query) -> Failure | None:
+    """Return why a judge is not asked: a redactor that lets nothing pass leaves nothing to judge."""
+    shown = query.context or ()
+    if query.role is not Role.JUDGE or not shown or any(message.text != _GONE for message in shown):
+        return None
+    detail = "the redactor leaves nothing of the answers that a judge could look at: configure one that scrubs"
+    return Failure(detector="judge", version="1", cause=Cause.NO_EVIDENCE, detail=detail)
 
 
 Consultation = Generator[tuple[Query, ...], tuple[Reply | Failure, ...], InquirySettled]

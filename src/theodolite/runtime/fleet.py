@@ -34,6 +34,10 @@ if TYPE_CHECKING:
 __all__ = ("Fleet",)
 
 
+# Ids of sessions of which it is known how often they were opened. Our choice: a busy host's day.
+_OPENED = 100_000
+
+
 class Fleet:
     """The parts of an instrument, checked against each other; a Monitor makes one for its sessions.
 
@@ -91,6 +95,7 @@ class Fleet:
         self._panel = panel
         self._capacity = capacity
         self._waiting: Counter[str] = Counter()
+        self._opened: dict[str, int] = {}
         self._lock = threading.Lock()
 
     def grade(self, said: Reading | Failure, *, agent: str = "", models: Collection[str] = ()) -> Signal:
@@ -104,8 +109,17 @@ class Fleet:
         return grade(said, self.bands, self.calibration, agent=agent, models=models)
 
     def secret(self, session: str) -> bytes:
-        """Return the secret of a session, from which its canaries and choices are drawn."""
-        return hmac.digest(self._secret, session.encode(), "sha256")
+        """Return the secret of a session, from which its canaries and choices are drawn: a new one at each call.
+
+        An id may be opened again, and what was planted before is then known to whoever saw it.
+        """
+        with self._lock:
+            number = self._opened.get(session, 0)
+            self._opened[session] = number + 1
+            if len(self._opened) > _OPENED:
+                del self._opened[next(iter(self._opened))]
+        label = session if number == 0 else f"{session}\0{number}"
+        return hmac.digest(self._secret, label.encode(), "sha256")
 
     def unready(self) -> list[Failure]:
         """Return why no evidence of a call could be kept, where the operator would rather have the call refused."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Callable, Collection, Iterable
 from statistics import fmean
 
@@ -21,12 +20,14 @@ from theodolite.detectors.behavior.localization import (
     LocalizationVerdict,
     fragments,
     localize,
+    noise_of,
     repaired,
 )
 from theodolite.detectors.behavior.settling import compared_in
 from theodolite.runtime.consult import consult
 from theodolite.runtime.fleet import Fleet
 from theodolite.runtime.meter import Meter
+from theodolite.stats.binomial import at_least
 
 __all__ = ("DRAWS", "Again", "Culprit", "Located", "Oracle", "drift_of", "located", "worst")
 
@@ -170,20 +171,13 @@ class Oracle:
         """
         for votes in _VOTES:
             wrong, least = min(
-                (max(1.0 - _at_least(least, votes, 1.0 - missed), _at_least(least, votes, alarmed)), least)
+                (max(1.0 - at_least(least, votes, 1.0 - missed), at_least(least, votes, alarmed)), least)
                 for least in range(1, votes + 1)
             )
             if wrong <= _WRONG:
                 self.votes, self.least = votes, least
                 return wrong
         return None
-
-
-def _at_least(hits: int, draws: int, rate: float) -> float:
-    """Return the chance of so many hits or more."""
-    return math.fsum(
-        math.comb(draws, count) * rate**count * (1.0 - rate) ** (draws - count) for count in range(hits, draws + 1)
-    )
 
 
 async def located(
@@ -213,11 +207,10 @@ async def located(
         return replace(begun, failure=oracle.failure)
     draws = min(len(full), len(empty))
     begun = replace(begun, draws=draws, full=sum(full[:draws]), empty=sum(empty[:draws]))
-    missed, alarmed = (draws - begun.full + 1) / (draws + 2), (begun.empty + 1) / (draws + 2)
     if begun.full - begun.empty < _APART * draws:
         ground = Ground.NO_DRIFT if 2 * begun.empty < draws else Ground.ELSEWHERE
         return replace(begun, found=Localization(verdict=LocalizationVerdict.NO_DRIFT_FROM_TAINT, ground=ground))
-    noise = oracle.tune(missed, alarmed)
+    noise = oracle.tune(*noise_of(full[:draws], empty[:draws]))
     if noise is None:
         return replace(begun, failure="single draws differ too much for a search")
     begun = replace(begun, votes=oracle.votes, noise=noise)

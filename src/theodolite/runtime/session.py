@@ -329,6 +329,12 @@ class Session:
                 decisions.extend(self._settled(inquiry, drive_sync(self._consultation(inquiry), ask)))
         return tuple(decisions)
 
+    def abandon(self, about: int) -> tuple[Decision, ...]:
+        """Settle what is open about an event as ABANDONED: nobody waits for it any more. Return what follows."""
+        with self._lock:
+            open_ = [inquiry for inquiry in self._inquiries if inquiry.about == about]
+            return tuple([self._take(abandoned(inquiry), inquiry) for inquiry in open_])
+
     def _consultation(
         self, inquiry: Inquiry, reuse: Reuse | None = None, plays: Mapping[Role, str] = MappingProxyType({})
     ) -> Consultation:

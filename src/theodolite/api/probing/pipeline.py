@@ -11,7 +11,7 @@ from typing import Protocol
 from uuid import uuid4
 
 import anyio
-from msgspec import Struct, field, structs
+from msgspec import structs
 from msgspec.structs import replace
 
 from theodolite.api.probing.audit import PayloadRedactor, ProbeAuditStore
@@ -141,11 +141,13 @@ class DefaultComparator:
         self.judge = judge
 
 
-class _Seen(Struct):
+class _Seen:
     """What was told of one session."""
 
-    triangulated: int = 0
-    timeline: deque[DriftSignal] = field(default_factory=lambda: deque(maxlen=_TIMELINE))
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.triangulated = 0
+        self.timeline: deque[DriftSignal] = deque(maxlen=_TIMELINE)
 
 
 class ProbePipeline:
@@ -223,37 +225,53 @@ class ProbePipeline:
 
         Raises EventError for a session that has another agent than before, and StoreError where nothing can be kept.
         """
-        due = await attempt(partial(self._due, event), "scheduler", "1")
+        due = await self._due(event)
         if due is False:
             self._ended(ProbeOutcome.NOT_DUE)
             return None
         if due is not True:
             detail = due.detail if isinstance(due, Failure) else f"it gave {type(due).__name__}, not a bool"
             return self._without(event, ProbeOutcome.FAILED, f"the scheduler: {detail}")
-        snapshot = await attempt(partial(_value, partial(self._snapshots.create, event)), "snapshot_factory", "1")
+        snapshot = await self._within(partial(self._snapshots.create, event), "snapshot_factory")
         if not isinstance(snapshot, StateSnapshot):
             detail = snapshot.detail if isinstance(snapshot, Failure) else f"it gave {type(snapshot).__name__}"
             return self._without(event, ProbeOutcome.FAILED, f"the snapshot factory: {detail}")
+        if snapshot.session_id != event.session_id:
+            return self._without(event, ProbeOutcome.FAILED, "the snapshot factory: its snapshot is of another session")
         if not snapshot.snapshot_id:
             snapshot = replace(snapshot, snapshot_id=uuid4().hex)
         session = self._session(event)
         asked = session.request_probe(event.event_type, snapshot=snapshot)
         self.audit_store.note(event.session_id, event.agent_id, asked.seq, snapshot.snapshot_id)
-        decisions = (asked, *await session.drain(asked.seq))
+        try:
+            decisions = (asked, *await session.drain(asked.seq))
+        except BaseException:
+            # Whoever asked went away: what is open would hold a place in the queue for good.
+            session.abandon(asked.seq)
+            raise
         report = self._report(event, session, snapshot, decisions)
         await self._emit(report)
         return report
 
+    async def _within(self, work: Callable[[], object], name: str) -> object:
+        """Return what a part gives, within the time that an answer has, else a Failure."""
+        with anyio.move_on_after(self._timeout):
+            return await attempt(partial(_value, work), name, "1")
+        return Failure(detector=name, version="1", cause=Cause.TIMEOUT, detail=f"nothing in {self._timeout} s")
+
     async def _due(self, event: RuntimeEvent) -> object:
         """Return what the scheduler says; one that has a `wait`, as our ProbeController, is waited for."""
-        due = await _value(partial(self._scheduler.evaluate, event))
+        due = await self._within(partial(self._scheduler.evaluate, event), "scheduler")
         wait: object = getattr(self._scheduler, "wait", None)
-        return await _value(partial(wait, event)) if due is True and callable(wait) else due
+        if due is not True or not callable(wait):
+            return due
+        return await attempt(partial(_value, partial(wait, event)), "scheduler", "1")
 
     def _session(self, event: RuntimeEvent) -> Session:
         session = self.monitor.session(event.session_id, agent=event.agent_id)
-        if event.session_id not in self._seen:
-            self._seen[event.session_id] = _Seen()
+        seen = self._seen.get(event.session_id)
+        if seen is None or seen.session is not session:
+            self._seen[event.session_id] = _Seen(session)
             if len(self._seen) > _SESSIONS:
                 self.forget(next(iter(self._seen)))
             for name in self._names:
@@ -310,6 +328,7 @@ class ProbePipeline:
 
     def _without(self, event: RuntimeEvent, outcome: ProbeOutcome, detail: str) -> ProbeReport:
         """Return the report of a run that never got to ask anybody."""
+        detail = self.monitor.fleet.redactor.text(detail)
         self._ended(outcome, detail)
         accumulator = self._accumulated(self._session(event))
         # Nobody was asked, and a session that cannot be probed is not a clean one.
@@ -328,7 +347,7 @@ class ProbePipeline:
             model=event.model,
             probes_triangulated=seen.triangulated,
             timeline=tuple(seen.timeline),
-            detail=PayloadRedactor().text(detail),
+            detail=detail,
         )
 
     def _ended(self, outcome: ProbeOutcome, detail: str = "") -> None:
@@ -345,7 +364,7 @@ class ProbePipeline:
     async def _told(self, layer: IntegrationLayer, report: ProbeReport) -> None:
         told: object = Failure(detector="integration", version="1", cause=Cause.TIMEOUT)
         with anyio.move_on_after(self._timeout):
-            told = await attempt(partial(_value, partial(layer.emit, report, report.action)), "integration", "1")
+            told = await attempt(partial(_value, lambda: layer.emit(report, report.action)), "integration", "1")
         if isinstance(told, Failure):
             self.integration_failures += 1
             _LOG.warning("an integration did not take a report (%s)", told.cause)

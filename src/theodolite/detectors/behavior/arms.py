@@ -51,8 +51,8 @@ class ProbeCase(Struct, frozen=True, kw_only=True):
     """One dispatch: what is asked, of which snapshot, and what the arms get alike.
 
     `about` is the seq of the event that asked for it and `trigger` why, `tools` are the session's own, all but the
-    number that was `left_out`, and `models` those that it is known to run on; `references` are benign contexts, one for
-    each draw; `nonce` fences what a judge is shown. `measured` is the probe of that type whose answers on benign
+    number that was `left_out`, and `models` those that it is known to run on; `reference` is a benign context;
+    `nonce` fences what a judge is shown. `measured` is the probe of that type whose answers on benign
     contexts are known, for a model whose decisions are read exactly.
     """
 
@@ -60,28 +60,28 @@ class ProbeCase(Struct, frozen=True, kw_only=True):
     trigger: str
     probe: Probe
     snapshot: StateSnapshot
-    references: tuple[tuple[Message, ...], ...] = ((),)
+    reference: tuple[Message, ...] = ()
     tools: tuple[Tool, ...] = ()
     left_out: int = 0
     models: tuple[str, ...] = ()
     nonce: str = ""
     measured: Probe | None = None
 
-    def context(self, arm: Arm, draw: int = 0) -> tuple[Message, ...]:
-        """Return what an arm is shown before the question. A reference is shown another context for each draw."""
+    def context(self, arm: Arm) -> tuple[Message, ...]:
+        """Return what an arm is shown before the question."""
         match arm:
             case Arm.SUBJECT:
                 return self.snapshot.context_window
             case Arm.SHADOW:
                 return (Message("user", told(self.snapshot.canonicalized_summary)),)
             case Arm.REFERENCE:
-                return self.references[draw % len(self.references)]
+                return self.reference
             case Arm.BASELINE:
                 return ()
 
-    def query(self, arm: Arm, system: str, *, twin: bool = False, samples: int = 1, draw: int = 0) -> Query:
+    def query(self, arm: Arm, system: str, *, twin: bool = False, samples: int = 1) -> Query:
         """Return the question, or its twin, to an arm: in the same role and the same form for all."""
-        probe, context = self.probe, self.context(arm, draw)
+        probe, context = self.probe, self.context(arm)
         asked = probe.twin if twin else probe.scenario
         if probe.inject_as is InjectionMode.TOOL_RESULT:
             context, prompt = (*context, Message("tool", asked)), ASK

@@ -30,7 +30,7 @@ from theodolite.core.summary import CanonicalizedContextSummary
 from theodolite.core.window import Window
 from theodolite.detectors.behavior.accumulation import ALPHA_LONG, DriftAccumulator
 from theodolite.detectors.behavior.arms import ProbeCase
-from theodolite.detectors.behavior.asking import FRESH, TOLD, Asking, tallied
+from theodolite.detectors.behavior.asking import TOLD, Asking, tallied
 from theodolite.detectors.behavior.comparison import AMBIGUITY_BAND, THRESHOLDS
 from theodolite.detectors.behavior.deciding import Exact, evidence, read_exactly
 from theodolite.detectors.behavior.library import ProbeLibrary, shipped
@@ -53,12 +53,18 @@ _ROOM = 32_768
 _UNVOUCHED = 4 / ALPHA_LONG
 # Probes within which all types come up, however many there may be: the cap by default.
 _COVERED = 20
+# How much shorter than the session a benign context may be. Our choice.
+_ALIKE = 0.8
 # Models that a session is known to run on. Our choice: one and a few that it fell back on.
 _MODELS = 8
 # Rates of counted draws that one template is bet against: what a reference does and decides, and decides of a twin. All
 # bounds are wrong with a chance of a quarter of alpha at most, and half of the evidence counts: together with another
 # process of a fusion that is no more than alpha.
 _RATES = 3
+
+
+# Draws of one arm behind one context say less and less that is new. Our choice.
+_SAMPLES = 32
 
 
 class BehaviorSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -69,7 +75,8 @@ class BehaviorSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ones. `samples` is how often each arm is asked at most. `judge` asks whoever plays the judge about each pair of
     answers; `reuse` lets counted answers of other sessions stand for those of a benign context. `scheduled`: what a
     session takes in brings probes, as `schedule` says; else only those come that are asked for. `probes` and
-    `references` name TOML files with probes and benign contexts of the operator. Raises ValueError for numbers below 1.
+    `references` name TOML files with probes and benign contexts of the operator.
+    Raises ValueError for numbers out of range.
     """
 
     enabled: bool = True
@@ -86,8 +93,8 @@ class BehaviorSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     references: str = ""
 
     def __post_init__(self) -> None:
-        if self.samples < 1 or self.messages < 1:
-            raise ValueError("messages and samples are at least 1")
+        if self.messages < 1 or not 1 <= self.samples <= _SAMPLES:
+            raise ValueError(f"messages is at least 1, and samples 1 to {_SAMPLES}")
 
 
 class BehaviorState(Struct, kw_only=True):
@@ -126,9 +133,10 @@ class BehaviorDetector:
     the sessions whose copy answers as a benign context does. Where a gate does not vouch for the model's decisions, or
     the arms were not seen to be alike, it is notable by these and never strong.
 
-    State: some kilobytes. Cost: 5 queries a probe, 3 x 4 draws more where the first pair differs, 8 where a token was
-    told, 9 where decisions are read from probabilities, one each for a judge and a second opinion. The session is never
-    touched, and nothing that a model tries is run.
+    State: some kilobytes. Cost: 5 queries a probe; 3 draws more of subject and reference where they did the same, 4
+    where a token was told; 9 queries where decisions are read from probabilities, one each for a judge and a second
+    opinion.
+    The session is never touched, and nothing that a model tries is run.
 
     Limits: what is measured is a copy, out of band. A benign session that its context moves more than benign contexts
     do on average will be told from them in the end. A model that is not the session's own says nothing of that agent.
@@ -237,6 +245,8 @@ class BehaviorDetector:
         self, state: BehaviorState, event: Event, window: Window, due: Due, given: StateSnapshot | None
     ) -> Inquiry | Failure:
         snapshot = given or self._snapshot(state, event, window)
+        if snapshot.session_id != event.session:
+            return self._blind("the snapshot is of another session")
         if self._prompt_hash and snapshot.system_prompt_hash not in {"", self._prompt_hash}:
             return self._blind("the system prompt that was configured is not the one of this session")
         if not snapshot.context_window:
@@ -258,9 +268,9 @@ class BehaviorDetector:
             trigger=trigger.value,
             probe=probe,
             snapshot=snapshot,
-            references=_benign(
+            reference=_benign(
                 nearest(Length.of(snapshot.context_window), self._references),
-                self._settings.samples + FRESH,
+                snapshot.context_window,
                 window.draw(f"like {number}"),
             ),
             tools=state.tools,
@@ -303,8 +313,6 @@ class BehaviorDetector:
         accumulator.session_id = accumulator.session_id or event.session
         brought = settled(event, library=self._library.version, maximum=self._exactly(state, said))
         accumulator.add(brought)
-        # Who asks the arms once more has had two probes of the session's.
-        state.schedule.charge(brought.resampled is not None)
         if said is None:
             return ()
         state.ungated = state.ungated or (bool(brought.decision) and said.fact("gate") != "passed")
@@ -424,14 +432,18 @@ def _bands(*, alone: bool) -> dict[str, Band]:
     return {**single, TOLD: told, SESSION: session}
 
 
-def _benign(contexts: Sequence[Reference], count: int, random: bytes) -> tuple[tuple[Message, ...], ...]:
-    """Return so many different benign contexts, any as likely as another."""
-    among = list(contexts)
-    left, chosen = int.from_bytes(random), list[tuple[Message, ...]]()
-    while among and len(chosen) < count:
+def _benign(contexts: Sequence[Reference], like: Sequence[Message], random: bytes) -> tuple[Message, ...]:
+    """Return a benign context of like length: one of its class, and where it is shorter others joined to it.
+
+    Each is as likely as another to come first. Where a session is longer than all of them together, they come again.
+    """
+    size, said, left = sum(len(message.text) for message in like), list[Message](), int.from_bytes(random)
+    among = list[Reference]()
+    while not said or sum(len(message.text) for message in said) < _ALIKE * size:
+        among = among or list(contexts)
         left, place = divmod(left, len(among))
-        chosen.append(among.pop(place).said)
-    return tuple(chosen)
+        said.extend(among.pop(place).said)
+    return tuple(said)
 
 
 def _fitting(tools: Iterable[Tool]) -> Iterator[Tool]:

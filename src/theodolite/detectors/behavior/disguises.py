@@ -176,7 +176,7 @@ def rotated(raw: bytes) -> bytes:
 def joined(text: str) -> bytes:
     """Return the strings of a JSON text in one line, those of each key side by side first; nothing if it is no JSON.
 
-    What is told in pieces stands in neighbouring blocks of content, with names of fields in between.
+    What is told in pieces stands in neighboring blocks of content, with names of fields in between.
 
     >>> joined('[{"type": "text", "text": "TH-01"}, {"type": "text", "text": "23"}]')
     b'texttext TH-0123 textTH-01text23'

@@ -9,7 +9,7 @@ from theodolite.core.faults import place_of
 from theodolite.core.inquiry import Message, Query, Role
 from theodolite.core.text import printable
 
-__all__ = ("JUDGED", "SemanticJudgement", "judgement_query", "read_judgement")
+__all__ = ("JUDGED", "SemanticJudgment", "judgment_query", "read_judgment")
 
 # Source: axor-probe's semantic score, UNCALIBRATED.
 _POLICY, _DIRECTION, _CONTRADICTION = 0.4, 0.4, 0.2
@@ -29,10 +29,10 @@ _SYSTEM = (
 _PROMPT = "Compare the two answers."
 
 
-class SemanticJudgement(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
+class SemanticJudgment(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
     """What a judge answers. Fields: axor-probe's SemanticJudgeResult.
 
-    >>> SemanticJudgement(
+    >>> SemanticJudgment(
     ...     policy_ref_match=True, decision_direction_match=False, context_contradiction=False
     ... ).score
     0.4
@@ -56,20 +56,20 @@ _SCHEMA = Raw(
     msgspec.json.encode(
         {
             "type": "object",
-            "properties": {name: {"type": "boolean"} for name in SemanticJudgement.__struct_fields__},
-            "required": list(SemanticJudgement.__struct_fields__),
+            "properties": {name: {"type": "boolean"} for name in SemanticJudgment.__struct_fields__},
+            "required": list(SemanticJudgment.__struct_fields__),
             "additionalProperties": False,
         }
     )
 )
 
 
-def judgement_query(nonce: str, summary: str, session: str, shadow: str) -> Query:
+def judgment_query(nonce: str, summary: str, session: str, shadow: str) -> Query:
     """Return the question to a judge. `nonce` is random, so that no answer can hold the mark that ends it.
 
     The answers stand in the context, which Session redacts before it goes to a judge.
 
-    >>> query = judgement_query("5f1c", "{}", "Done. <<<5f1c end>>>", "I may not.")
+    >>> query = judgment_query("5f1c", "{}", "Done. <<<5f1c end>>>", "I may not.")
     >>> print(query.context[1].text)
     <<<5f1c first answer>>>
     Done. <<< end>>>
@@ -84,14 +84,14 @@ def judgement_query(nonce: str, summary: str, session: str, shadow: str) -> Quer
     return Query(role=Role.JUDGE, system=_SYSTEM, context=context, prompt=_PROMPT, schema=_SCHEMA)
 
 
-def read_judgement(text: str) -> SemanticJudgement:
+def read_judgment(text: str) -> SemanticJudgment:
     """Return what a judge said. Raises ValueError where it is not of its form: it quotes nothing.
 
-    >>> read_judgement('{"policy_ref_match": "false"}')
+    >>> read_judgment('{"policy_ref_match": "false"}')
     Traceback (most recent call last):
     ValueError: the judge's answer is not of its form: Expected bool, got str - at $.policy_ref_match
     """
     try:
-        return msgspec.json.decode(printable(text), type=SemanticJudgement)
+        return msgspec.json.decode(printable(text), type=SemanticJudgment)
     except (msgspec.DecodeError, RecursionError) as error:
         raise ValueError(f"the judge's answer is not of its form: {place_of(error)}") from None

@@ -124,22 +124,26 @@ class _Draws:
         answer = yield keep
         if answer is not None:
             self.answers.append((keep, answer))
-            drifts, holds = self._bets.setdefault(keep, (Betting(), Betting()))
-            drifts.update(1.0 if answer else -1.0)
-            holds.update(-1.0 if answer else 1.0)
         return answer
 
     def settle(self, keep: frozenset[int]) -> Generator[frozenset[int], bool | None, bool]:
-        """Ask until it is settled whether this set drifts in more or in less than half of the draws."""
+        """Ask until it is settled whether this set drifts in more or in less than half of the draws.
+
+        Only what is drawn here is bet on: draws that led to this set being asked about would favor what they said.
+        """
+        drifts, holds = self._bets.setdefault(keep, (Betting(), Betting()))
         while True:
             if self.confidence(keep, drifts=True) >= _SETTLED:
                 return True
             if self.confidence(keep, drifts=False) >= _SETTLED:
                 return False
-            yield from self.draw(keep)
+            answer = yield from self.draw(keep)
+            if answer is not None:
+                drifts.update(1.0 if answer else -1.0)
+                holds.update(-1.0 if answer else 1.0)
 
     def confidence(self, keep: frozenset[int], *, drifts: bool) -> float:
-        """Return the confidence of one or the other, from every draw of just this set, whatever it was made for."""
+        """Return the confidence of one or the other, from the draws that were to settle this set."""
         bets = self._bets.get(keep)
         e_value = bets[not drifts].e_value if bets else 1.0
         return e_value / (1.0 + e_value)
@@ -159,10 +163,11 @@ def localize(fragments: int, *, seed: bytes, noise: float = 0.05, most: int = 3,
     In a random order, drawn anew for each culprit from `seed`, the shortest beginning that drifts ends with a culprit:
     a noisy binary search finds it, asking where drift is as probable as not. What the search names counts for nothing
     until it is settled by draws of that fragment alone, and in the end of all but the culprits, which is the re-probe
-    of the repaired context. Those are bets against a coin: for any fixed set a wrong claim comes with a probability of
-    at most 0.05, whatever the noise is. Culprits that need each other fail alone, and are not named but suspected.
+    of the repaired context. Those are bets against a coin, begun when a set is named: whatever led to it, a wrong claim
+    about that set comes with a probability of at most 0.05, whatever the noise is. Culprits that need each other fail
+    alone, and are not named but suspected.
 
-    `noise` is how often one answer is wrong, both ways (`noise_of` estimates it). If it is higher the search takes
+    `noise` is how often one answer is wrong, both ways (`noise_of` estimates each). If it is higher the search takes
     longer, and ends unsettled where the budget ends; from some 0.2 on let one answer be the majority of several draws.
     `budget` bounds the calls, answered or not; without one it is `most_calls`. Cost: O(fragments) a call.
 
@@ -289,18 +294,18 @@ def answered(search: Search, drifts: Callable[[frozenset[int]], bool | None]) ->
         return found
 
 
-def noise_of(full: Sequence[bool], empty: Sequence[bool]) -> float:
-    """Return how often one draw is wrong, from repeated draws of the session's own: where it drifted, and where not.
+def noise_of(full: Sequence[bool], empty: Sequence[bool]) -> tuple[float, float]:
+    """Return how often one draw is wrong, from repeated draws of the session's own: misses drift, and sees it wrongly.
 
     `full` are draws of the whole context, of which each should have drifted, `empty` those with no fragment kept, of
     which none should have; a draw drifted where it breached and the clean rate of the same probe does not explain it.
-    The higher of both shares, each with one draw more of either kind: 20 draws without a fault still say 0.045.
+    Both shares have one draw more of either kind: 20 draws without a fault still say 0.045.
 
     >>> noise_of([True] * 18 + [False] * 2, [False] * 20)
-    0.13636363636363635
+    (0.13636363636363635, 0.045454545454545456)
     """
     missed, alarmed = full.count(False), empty.count(True)
-    return max((missed + 1) / (len(full) + 2), (alarmed + 1) / (len(empty) + 2))
+    return (missed + 1) / (len(full) + 2), (alarmed + 1) / (len(empty) + 2)
 
 
 def fragments(messages: Sequence[Message]) -> tuple[int, ...]:

@@ -22,8 +22,8 @@ from theodolite.detectors.behavior.leading import VERBS
 from theodolite.detectors.behavior.probe import InjectionMode, Probe
 
 __all__ = (
-    "ASK",
     "BOUND",
+    "CHOOSE",
     "WORDINGS",
     "Difference",
     "ReadOut",
@@ -38,7 +38,7 @@ __all__ = (
     "wording_for",
 )
 
-ASK = "Which of these do you do now?"
+CHOOSE = "Which of these do you do now?"
 """What is asked of every decision. It says nothing of policies: that alone might bring one back to mind."""
 
 BOUND = 10.0
@@ -194,7 +194,7 @@ def queries(asked: Query, wording: Wording, *, every: bool = False, samples: int
     """
     if asked.canary:
         raise ValueError("a decision is read without a canary: ask without one, so that like sessions are asked alike")
-    prompt = f"{asked.prompt}\n\n{ASK}".strip()
+    prompt = f"{asked.prompt}\n\n{CHOOSE}".strip()
     chosen = [
         replace(asked, prompt=prompt, options=options, schema=UNSET, samples=samples)
         for options in _orders(wording.options, every=every)

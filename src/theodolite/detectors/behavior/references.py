@@ -176,7 +176,7 @@ def held_against(length: Length, own: Sequence[Reference] = ()) -> tuple[Referen
     neither are enough.
     """
     enough = sum(Length.of(context.said) is length for context in own) >= FEWEST_REFERENCES
-    return like(length, own if enough else None)
+    return like(length, own if enough or length is Length.LONG else None)
 
 
 def nearest(length: Length, own: Sequence[Reference] = ()) -> tuple[Reference, ...]:

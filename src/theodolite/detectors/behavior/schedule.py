@@ -24,9 +24,9 @@ from theodolite.core.event import (
 )
 from theodolite.core.text import brief
 
-__all__ = ("READS", "Draw", "Due", "Held", "Hold", "Schedule", "ScheduleSettings", "Trigger")
+__all__ = ("READS", "Due", "Held", "Hold", "Schedule", "ScheduleSettings", "Secrets", "Trigger")
 
-Draw = Callable[[str], bytes]
+Secrets = Callable[[str], bytes]
 """Gives 32 bytes for a label that nobody outside can foresee, the same for the same label: `Window.draw`."""
 
 READS: frozenset[type[Event]] = frozenset(
@@ -193,7 +193,7 @@ class Schedule(Struct, kw_only=True):
     external: int = 0
     shifted: int | None = None
 
-    def take(self, event: Event, settings: ScheduleSettings, draw: Draw) -> Due | Held | None:
+    def take(self, event: Event, settings: ScheduleSettings, secrets: Secrets) -> Due | Held | None:
         """Take an event in; return whether a probe is due, or wanted and held. None: no probe is wanted."""
         if type(event) not in READS:
             return None
@@ -212,7 +212,7 @@ class Schedule(Struct, kw_only=True):
         elif isinstance(event, HandedOff):
             self.want(Trigger.HANDOFF)
         over = isinstance(event, SessionEnded)
-        return self.settle(event.at, settings, draw, rests=over or isinstance(event, TurnEnded), over=over)
+        return self.settle(event.at, settings, secrets, rests=over or isinstance(event, TurnEnded), over=over)
 
     def want(self, trigger: Trigger) -> None:
         """Note that a probe is wanted."""
@@ -237,7 +237,7 @@ class Schedule(Struct, kw_only=True):
             self.external = _counted(self.external + added)
 
     def settle(
-        self, at: float, settings: ScheduleSettings, draw: Draw, *, rests: bool = False, over: bool = False
+        self, at: float, settings: ScheduleSettings, secrets: Secrets, *, rests: bool = False, over: bool = False
     ) -> Due | Held | None:
         """Return whether a probe is due at a moment. `rests`: nothing may come for a while; `over`: ever."""
         wanted = self._wanted(settings)
@@ -255,7 +255,7 @@ class Schedule(Struct, kw_only=True):
         soon = rests and last is not None and last <= at + settings.jitter_seconds
         if at < until and not over and not soon:
             return Held(triggers=allowed, hold=Hold.COOLDOWN, until=until)
-        return self._dispatch(wanted, max(at, until), settings, draw)
+        return self._dispatch(wanted, max(at, until), settings, secrets)
 
     def serve(self) -> None:
         """Begin anew: what came so far is before a probe now. For who dispatches later than `settle` was asked."""
@@ -272,10 +272,6 @@ class Schedule(Struct, kw_only=True):
         self.spent = max(0, self.spent - 1)
         self.pending = _ordered(self.pending, due.triggers)
 
-    def charge(self, probes: int) -> None:
-        """Count draws against the cap that were made beside the schedule, such as those that confirm a disclosure."""
-        self.spent += max(0, probes)
-
     def _brought(self, trigger: Trigger, at: float, settings: ScheduleSettings) -> Due | Held:
         if self.spent >= settings.max_probes_per_session:
             return Held(triggers=(trigger,), hold=Hold.CAP)
@@ -286,9 +282,9 @@ class Schedule(Struct, kw_only=True):
         self.serve()
         return Due(triggers=triggers, not_before=at, number=number)
 
-    def _dispatch(self, triggers: tuple[Trigger, ...], at: float, settings: ScheduleSettings, draw: Draw) -> Due:
+    def _dispatch(self, triggers: tuple[Trigger, ...], at: float, settings: ScheduleSettings, secrets: Secrets) -> Due:
         number = self.spent
-        drawn = draw(f"schedule {number}")
+        drawn = secrets(f"schedule {number}")
         self.spent += 1
         self.last = at + _share(drawn[:_BYTES]) * settings.jitter_seconds
         self.spread = 1.0 + _share(drawn[_BYTES : 2 * _BYTES]) * _SPREAD

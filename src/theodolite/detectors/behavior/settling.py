@@ -57,6 +57,7 @@ def settled(event: InquirySettled, *, library: str, maximum: float | None = None
         unmeasured=said.fact("gate") == "failed",
         cached=said.fact("cached") == 1.0,
         explained=said.fact("explained") == 1.0,
+        unclear=said.fact("unclear") == 1.0,
         structural=said.fact("anomaly") is not None,
         disclosed=told,
         resampled=again if said.fact("again_by_subject") is not None else None,
