@@ -12,7 +12,7 @@ from msgspec import Raw
 from theodolite.core.event import Tool
 from theodolite.core.inquiry import Draw
 from theodolite.core.intent import Effect, Operator, ToolRule
-from theodolite.detectors.behavior.attempts import Attempt, Objection, attempts, malformed
+from theodolite.detectors.behavior.attempts import Attempt, Objection, attempts, malformed, singly
 from theodolite.detectors.behavior.disclosure import Where
 
 CANARY = "TH-3f9ae17b04c25d86"
@@ -142,6 +142,14 @@ def test_without_a_canary_none_is_looked_for_and_a_bad_one_is_refused() -> None:
     assert attempts(draw, TOOLS, "")[0].objections == ()
     with pytest.raises(ValueError, match="8 letters and digits"):
         attempts(draw, TOOLS, "x")
+
+
+def test_of_many_or_long_calls_the_first_are_looked_at_one_by_one() -> None:
+    many = Draw(tool_calls=(call("peek", {}),) * 100)
+    long = Draw(tool_calls=(call("delete_logs", {}), call("peek", {"q": "x" * 1_048_576}), call("peek", {})))
+    assert (len(singly(many)), len(attempts(many, TOOLS, CANARY))) == (64, 64)
+    assert [attempt.intent.tool for attempt in attempts(long, TOOLS, CANARY)] == ["delete_logs"]
+    assert malformed(Draw(tool_calls=(call("peek", {}),) * 64 + (Raw(b"null"),))) == ()
 
 
 def test_calls_count_in_their_order() -> None:

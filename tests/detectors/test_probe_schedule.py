@@ -335,12 +335,6 @@ def test_at_the_end_of_the_session_spacing_saves_nothing() -> None:
     assert [type(timing) for timing in found] == [Due, Held, Due]
 
 
-def test_draws_beside_the_schedule_count_against_the_cap() -> None:
-    schedule = Schedule()
-    schedule.charge(19)
-    assert len(dues(run(spaced([asked()] * 3), schedule=schedule))) == 1
-
-
 def test_a_dispatch_that_was_withdrawn_is_wanted_again_after_the_cooldown() -> None:
     schedule = Schedule()
     [due] = dues(run([at(0, said(2_000))], schedule=schedule))

@@ -29,8 +29,9 @@ from theodolite.testing.fakes import ScriptedModel
 from theodolite.testing.fakes.policies import TAINT, PolicyModel
 
 AT_ONCE = ScheduleSettings(jitter_seconds=0.0, cooldown_window_seconds=0.0, max_probes_per_session=6)
-# Queries of six probes that differ: five, and four for the rest of the draws.
-PROBED = 6 * 9
+# Queries of six probes whose arms do the same, whatever they decide: five, and two for the rest of the draws. And the
+# draws of such a probe: three more of copy and benign context.
+PROBED, SAME = 6 * 7, 5 + 2 * 3
 DETECTOR = BehaviorDetector(BehaviorSettings(scheduled=False, schedule=AT_ONCE))
 
 
@@ -87,7 +88,7 @@ def test_the_message_that_carries_the_drift_is_found_and_without_it_the_drift_is
     assert found.again is not None
     assert (found.again.gone, found.again.decided) == (True, 0.0)
     assert found.found.calls <= 40
-    assert meter.spent.calls == 2 * DRAWS + found.found.calls + 5
+    assert meter.spent.calls == 2 * DRAWS + found.found.calls + SAME
 
 
 def test_two_messages_of_which_each_is_enough_are_both_found() -> None:

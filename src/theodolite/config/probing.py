@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -24,10 +26,22 @@ from theodolite.detectors.behavior.references import Kind, Length, Reference, Wr
 from theodolite.detectors.fusion import HijackFusion
 from theodolite.detectors.fusion import shipped as shipped_fusion
 
-__all__ = ("fused", "gated", "library_of", "references_of")
+__all__ = ("fused", "gated", "given_to_ask", "library_of", "references_of")
 
 # Of a file of benign contexts. Our choice: room for a hundred of some 40,000 characters each.
 _DOCUMENT = 4_194_304
+
+_T = TypeVar("_T")
+
+
+def given_to_ask(make: Callable[..., _T], table: Mapping[str, object], settings: Settings) -> Callable[..., _T]:
+    """Return what makes the detector that probes, with all that its table and the other settings give it to ask."""
+    return partial(
+        make,
+        library=library_of(str(table.get("probes", "")), settings),
+        references=references_of(str(table.get("references", "")), settings),
+        effects=settings.tools,
+    )
 
 
 def library_of(file: str, settings: Settings) -> ProbeLibrary:

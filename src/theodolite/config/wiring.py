@@ -18,7 +18,7 @@ from msgspec import Struct
 from theodolite.config.grading import fitted
 from theodolite.config.models import players
 from theodolite.config.plugins import leave_out, plugins
-from theodolite.config.probing import fused, gated, library_of, references_of
+from theodolite.config.probing import fused, gated, given_to_ask
 from theodolite.config.settings import Settings, explained, naming, nearest, read_settings
 from theodolite.core.detector import AnyDetector
 from theodolite.core.errors import ConfigError, StoreError
@@ -357,13 +357,7 @@ def _detector(name: str, kind: Callable[..., AnyDetector], settings: Settings) -
     table = _table(settings, name)
     make = _configured(name, kind, table)
     if name == BehaviorDetector.name:
-        make = partial(
-            make,
-            library=library_of(str(table.get("probes", "")), settings),
-            references=references_of(str(table.get("references", "")), settings),
-            effects=settings.tools,
-            alone=not _hears(settings),
-        )
+        make = partial(given_to_ask(make, table, settings), alone=not _hears(settings))
     return make() if name in _DETECTORS else _usable(f"the detector {name!r}", make, _try_detector)
 
 

@@ -29,10 +29,12 @@ __all__ = (
     "from_words",
     "joined",
     "letters",
+    "octets_in_base64",
     "plain",
     "rotated",
     "unbroken",
     "unescaped",
+    "unmarked",
     "unspelled",
 )
 
@@ -84,6 +86,9 @@ _LOOKALIKES = {
 # Letters that Unicode gives no plain form: in circles, in squares, and of flags. Tag characters show nothing at all.
 _STYLED = (0x1F150, 0x1F170, 0x1F1E6)
 _TAGS = range(0xE0020, 0xE007F)
+
+# Characters of which none has a form in ASCII; after the last of them come only tags.
+_HAN = (range(0x3400, 0xA000), range(0xAC00, 0xD7A4), range(0x20000, 0x110000))
 
 _ALNUM = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 _ALL = bytes(range(256))
@@ -141,6 +146,9 @@ def _form(code: int) -> str:
     char = chr(code)
     if code in _TAGS:
         return chr(code - 0xE0000)
+    # Han and Hangul have no plain form, and of each hundred thousand different signs one by one costs 0.1 s.
+    if code >= _HAN[-1].start or any(code in signs for signs in _HAN):
+        return ""
     for first in _STYLED:
         if first <= code < first + 26:
             return chr(ord("a") + code - first)
@@ -246,6 +254,31 @@ def from_base64(told: bytes) -> Iterator[bytes]:
     for start in range(4):
         filled = b"A" * (-(len(told) - start) % 4)
         yield _readable(binascii.a2b_base64(told[start:] + filled))
+
+
+def octets_in_base64(octets: bytes) -> tuple[bytes, ...]:
+    """Return the letters and digits that octets have in base64, by each of the three places where they may begin.
+
+    >>> octets_in_base64(b"abcdef")
+    (b'YWJjZGVm', b'FiY2RlZ', b'hYmNkZW')
+    """
+    found: list[bytes] = []
+    for start in range(3):
+        coded = binascii.b2a_base64(bytes(start) + octets, newline=False).rstrip(b"=")
+        # The first and the last sign hold bits of what stands beside them, too.
+        first = -(-8 * start // 6)
+        found.append(letters(coded[first : 8 * (start + len(octets)) // 6]))
+    return tuple(found)
+
+
+def unmarked(raw: bytes) -> bytes:
+    r"""Return a text without the marks of hexadecimal digits; nothing if it has none.
+
+    >>> unmarked(b"0x3f, \\x9a")
+    b'3f, 9a'
+    """
+    read = raw.replace(b"0x", b"").replace(b"0X", b"").replace(b"\\x", b"").replace(b"\\X", b"")
+    return b"" if read == raw else read
 
 
 def from_hex(raw: bytes) -> Iterator[bytes]:
