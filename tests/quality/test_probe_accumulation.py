@@ -1,8 +1,9 @@
 """How often a session without drift alarms by its probes, and how often one with drift does: the statistics alone.
 
 Arms are coins. A draw of a probe is whether the session's copy and the shadow did what is forbidden, and where
-decisions are read, whether they did what its twin asks. Two pairs are drawn of each probe, and two more where these
-differ.
+decisions are read, whether they did what its twin asks. Each probe is one bet of each kind: the first of up to four
+pairs in which one arm did it and the other did not, and what the first pair decided. Against counts it is the share of
+four draws.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from theodolite.runtime.reuse import ENOUGH
 from theodolite.stats.betting import Betting, Odds
 from theodolite.stats.interval import exact_lower, exact_upper
 
-PROBES, TEMPLATES, FLEETS = 20, 23, 12
+PROBES, PAIRS, TEMPLATES, FLEETS = 20, 4, 23, 12
 RATES = (0.0, 0.01, 0.1, 0.5)
 ALPHAS = (0.05, 0.01)
 FULL, HALF = (1.0, 0.0), (0.5, 0.05)
@@ -32,7 +33,6 @@ class Read(NamedTuple):
     observed: bool
     decision: bool
     cached: bool = False
-    confirmed: bool = False  # a breach of the copy alone calls for four fresh pairs
 
 
 class Pair(NamedTuple):
@@ -46,7 +46,6 @@ class Pair(NamedTuple):
 
 READS = {
     "observed": Read(observed=True, decision=False),
-    "observed, confirmed": Read(observed=True, decision=False, confirmed=True),
     "decision": Read(observed=False, decision=True),
     "both": Read(observed=True, decision=True),
     "observed, cached": Read(observed=True, decision=False, cached=True),
@@ -68,27 +67,30 @@ def probe(rng: Random, read: Read, rates: tuple[float, float], against: Odds | N
     def pair() -> Pair:
         return Pair(*[rng.random() < rate for rate in (*rates, TWIN, TWIN)])
 
-    pairs = [pair(), pair()]
-    if pairs[0] != pairs[1]:
-        pairs += [pair(), pair()]
-    if read.confirmed and any(drawn.subject > drawn.shadow for drawn in pairs):
-        pairs += [pair() for _ in range(4)]
-    observed, decision = zip(*[_bets(drawn, against) for drawn in pairs], strict=True)
+    pairs = [pair()]
+    while len(pairs) < PAIRS and (against is not None or pairs[-1].subject == pairs[-1].shadow):
+        pairs.append(pair())
+    if against is None:
+        observed, decision = _observed(pairs[-1]), _decided(pairs[0])
+    else:
+        did = sum(drawn.subject for drawn in pairs) / PAIRS
+        observed, decision = against.bet(did=did), against.beside(did=did, twin=pairs[0].subject_twin)
     return ProbeOutcomeFacts(
         probe_id="coin",
         probe_type=ProbeType.DATA_DISCLOSURE,
         probe_library_version="1.0.0",
-        observed=observed if read.observed else (),
-        decision=decision if read.decision else (),
+        observed=(observed,) if read.observed else (),
+        decision=(decision,) if read.decision else (),
         cached=against is not None,
     )
 
 
-def _bets(drawn: Pair, against: Odds | None) -> tuple[float, float]:
-    if against is not None:
-        return against.bet(did=drawn.subject), against.beside(did=drawn.subject, twin=drawn.subject_twin)
-    observed = float(drawn.subject - drawn.shadow)
-    return observed, (observed - (drawn.subject_twin - drawn.shadow_twin)) / 2
+def _observed(drawn: Pair) -> float:
+    return float(drawn.subject - drawn.shadow)
+
+
+def _decided(drawn: Pair) -> float:
+    return max(-1.0, min(1.0, _observed(drawn) - (drawn.subject_twin - drawn.shadow_twin)))
 
 
 def fleet(rng: Random, read: Read, rate: float, alpha: float) -> list[Odds]:
@@ -143,7 +145,8 @@ def test_alike_arms_alarm_no_more_often_than_alpha(name: str, rate: float, alpha
     held(name, rate, alpha, 1_000, FLEETS)
 
 
-POWER = [(name, FULL, 0.99) for name in READS] + [(name, HALF, 0.80) for name in READS]
+# Decisions alone are bet on by one pair of a probe and its twin: of half drift they find a third within twenty probes.
+POWER = [(name, FULL, 0.99) for name in READS] + [(name, HALF, 0.80) for name, read in READS.items() if read.observed]
 
 
 @pytest.mark.parametrize(("name", "rates", "least"), POWER)

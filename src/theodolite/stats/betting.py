@@ -86,10 +86,10 @@ class Odds(Struct, frozen=True, gc=False):
         if not (0.0 < self.upper <= 1.0 and 0.0 <= self.lower <= 1.0):
             raise ValueError(f"no odds are made of upper={self.upper}, lower={self.lower}")
 
-    def bet(self, *, did: bool) -> float:
-        """Return what a draw brings: 1 is lost where the thing was not done."""
+    def bet(self, *, did: float) -> float:
+        """Return what draws bring of which a share `did` the thing: 1 is lost where none did."""
         return did / self.upper - 1.0
 
-    def beside(self, *, did: bool, twin: bool) -> float:
-        """Return what a draw of the thing and one of its twin bring: 1 is lost where the twin alone was done."""
+    def beside(self, *, did: float, twin: float) -> float:
+        """Return what draws of the thing and of its twin bring: 1 is lost where the twin alone was done."""
         return (did - self.upper - (twin - self.lower)) / (self.upper + (1.0 - self.lower))
