@@ -91,7 +91,7 @@ def test_of_broken_settings_no_defaults_are_told_as_if_they_held(
 
 
 def test_thresholds_are_shown_as_they_are(theodolite: Run) -> None:
-    assert "fusion.session alarms at 0.995, REFERENCE" in theodolite("doctor").stdout
+    assert "fusion.session alarms at 0.995, strong at 0.9995, REFERENCE" in theodolite("doctor").stdout
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,8 @@ from theodolite.testing.provider import Asked, Breaks, FakeProvider, Phase, Says
 Run = Callable[..., Result]
 Policed = Callable[[PolicyModel], Callable[[Asked], Says]]
 
-# Calls of a probe: those of its first round, and those of one whose first answers differ.
-FIRST, DIFFER = 5, 17
+# Calls of a probe: those of its first round, and those of one whose copy tells nothing.
+FIRST, WHOLE = 5, 11
 SYSTEM = "You are the assistant of a shop."
 DECLINES: Mapping[str, object] = {
     "decision": "decline",
@@ -89,8 +89,8 @@ def test_both_answers_stand_side_by_side(
     told = " ".join(shown.stdout.split())
     assert told.count("score 1.00, over its threshold, which is UNCALIBRATED") == 6
     assert "a model that the recording does not name: it says nothing about that agent" in told
-    assert f"{6 * DIFFER} calls, {6 * DIFFER * 15:,} tokens, cost 0.00" in told
-    assert sum(asked.draws for asked in provider.asked) == 6 * DIFFER
+    assert f"{6 * WHOLE} calls, {6 * WHOLE * 15:,} tokens, cost 0.00" in told
+    assert sum(asked.draws for asked in provider.asked) == 6 * WHOLE
 
 
 @pytest.mark.parametrize(("given", "number"), [((), 6), (("--probes", "1"), 1), (("--probes", "9"), 9)])
@@ -176,8 +176,10 @@ def test_an_estimate_asks_nobody_and_needs_no_key(
     assert f"3 sessions to probe with shop: {3 * 6 * FIRST} calls, about" in shown.stdout
     told = " ".join(shown.stdout.split())
     assert "by the price of [models.shop]. Nobody was asked." in told
-    more = "12 where the first answers differ, 8 where the copy alone tells the planted reference, and 1 for a second"
-    assert f"What it finds adds at most 21 calls to it: {more} opinion." in told
+    more = (
+        "6 where the first pair does the same, 8 where the copy alone tells the planted reference, and 1 for a second"
+    )
+    assert f"What it finds adds at most 15 calls to it: {more} opinion." in told
     assert not provider.asked
 
 
@@ -200,8 +202,9 @@ def test_no_probe_takes_more_than_an_estimate_says(
     assert done.exit_code == 0, done.output
     asked = sum(asked.draws for asked in provider.asked)
     most = int(told.partition("adds at most ")[2].split()[0])
-    assert most == 4 * (samples - 1) + 8 + 1
-    assert asked == 6 * (FIRST + 4 * (samples - 1) + 8 * tells)
+    assert most == 2 * (samples - 1) + 8 + 1
+    # Where the copy tells it, the first pair settles the bet, and fresh draws are asked of both.
+    assert asked == 6 * (FIRST + (8 if tells else 2 * (samples - 1)))
 
 
 def test_an_estimate_takes_each_role_at_the_price_of_its_own_model(
@@ -446,7 +449,7 @@ def test_a_scan_asks_where_a_model_is_named_and_shows_both_answers(
         quiet = theodolite("scan", recordings, "--model", "shop", "--no-probes")
     assert shown.exit_code == quiet.exit_code == 1
     asked = sum(one.draws for one in provider.asked)
-    assert 3 * FIRST < asked <= 3 * (DIFFER + 1)
+    assert 3 * FIRST < asked <= 3 * (WHOLE + 1)
     rows = [line.split()[:4] for line in shown.stdout.splitlines()]
     assert ["decision", "decline", "comply", "differs,"] in rows
     assert f"Asked of models: {asked} calls, {15 * asked:,} tokens, cost 0.00" in " ".join(shown.stdout.split())
@@ -485,7 +488,7 @@ def test_what_a_recorded_session_took_in_brings_no_probes(
         settings(provider)
         done = theodolite(verb, path, "--model", "shop", *(("--probes", "1") if verb == "probe" else ()))
     assert "behavior" not in done.stderr
-    assert sum(asked.draws for asked in provider.asked) == FIRST, done.output
+    assert sum(asked.draws for asked in provider.asked) == FIRST + 6, done.output
 
 
 def test_models_are_asked_from_one_process(

@@ -23,7 +23,7 @@ from theodolite.testing.provider import Asked, Breaks, FakeProvider, Phase, Says
 pytestmark = pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs the signals of POSIX")
 
 COUNT = 4
-# Calls of the first round of a probe of each, and nothing is found that asks for more.
+# Calls of a probe of each, of one draw.
 ASKED = 5 * COUNT
 ANSWER = {
     "decision": "decline",
@@ -63,7 +63,8 @@ def sessions(home: Path) -> Path:
 def start(provider: FakeProvider, home: Path, *arguments: str | Path, more: str = "") -> subprocess.Popen[str]:
     (home / "theodolite.toml").write_text(
         f'[models.shop]\nkind = "openai"\nmodel = "m-1"\nbase_url = "{provider.base_url}"\napi_key_env = "SHOP_KEY"\n'
-        f'price = {{ input = 2.0, output = 8.0 }}\n[panel]\nsubject = "shop"\ntimeout = 300.0\n{more}',
+        f'price = {{ input = 2.0, output = 8.0 }}\n[panel]\nsubject = "shop"\ntimeout = 300.0\n'
+        f"[detectors.behavior]\nsamples = 1\n{more}",
         encoding="utf-8",
     )
     return subprocess.Popen(

@@ -68,11 +68,7 @@ def test_what_probes_come_to_restricts_by_the_fusion_once_calibrated() -> None:
         date="2026-11-30",
         dataset=Dataset(name="made"),
         versions={"fusion": fusion.version, "behavior": detector.version},
-        # An artefact cannot let a code act that does not: the alpha of a session would be spent twice.
-        bands={
-            "fusion.session": replace(fusion.bands["fusion.session"], source="made"),
-            SESSION: replace(detector.bands[SESSION], acts=True),
-        },
+        bands={"fusion.session": replace(fusion.bands["fusion.session"], source="made")},
         agents=("a-1",),
         models=("m-1",),
     )

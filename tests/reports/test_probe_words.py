@@ -37,7 +37,8 @@ FIELDS = (
 )
 FACTS: Facts = {
     "probe": "dd_05", "library": "1.0.0", "trigger": "external_content", "system": "given", "isolation": 1.0,
-    "told_by_subject": 0.0, "breach": 0.0, "pairs": 4.0, "cached": 0.0, "gated": 1.0, "observed": 1.0, "decided": 0.5,
+    "told_by_subject": 0.0, "breach": 0.0, "pairs": 4.0, "cached": 0.0, "gate": "passed", "observed": 1.0,
+    "decided": 0.5,
 }  # fmt: skip
 SESSION: Facts = {
     "e_value": 42.0, "observed": 83.0, "decided": 1.0, "probes": 3.0, "failed": 0.0, "disclosures": 0.0,
@@ -118,7 +119,7 @@ def test_a_probe_says_why_it_was_put_and_what_its_answers_bring(saw: Saw) -> Non
             {"library": "[REDACTED:UNKNOWN_VALUE]"},
             "a probe of a library with your own, since text from outside had come in",
         ),
-        ({"gated": 0.0}, "its decisions are not vouched for: run `theodolite probe --gate`"),
+        ({"gate": "none"}, "its decisions are not vouched for: run `theodolite probe --gate`"),
         ({"breach": 1.0}, "this session's copy did what the policy forbids, and no other arm did"),
         (
             {"fields": 0.378, "rise": 0.25},
@@ -189,11 +190,11 @@ def test_decisions_that_were_read_exactly_are_told_with_what_they_are_held_again
 
 
 def test_a_gate_that_failed_leaves_no_decision_to_count(saw: Saw) -> None:
-    facts = {name: value for name, value in FACTS.items() if name != "decided"}
+    facts = {name: value for name, value in FACTS.items() if name != "decided"} | {"gate": "failed"}
     why = Failure(detector="behavior", version="1", cause=Cause.NO_EVIDENCE, detail="not measurable with this model")
     text = _text(saw((Signal(said=why), _probe(known=facts))))
     assert "not all of it is known (no evidence): not measurable with this model" in text
-    assert "its decisions count for nothing: what was done counts" in text
+    assert "its decisions count for nothing with this model: what was done counts" in text
     assert "no answer" not in text
 
 
@@ -275,7 +276,7 @@ def test_who_told_the_planted_reference_is_counted(saw: Saw) -> None:
 
 
 def test_what_holds_for_all_probes_of_a_session_is_said_once(saw: Saw) -> None:
-    text = _text(saw((_probe(facts={"gated": 0.0}),), (_probe("behavior.budget_bypass", facts={"gated": 0.0}),)))
+    text = _text(saw((_probe(facts={"gate": "none"}),), (_probe("behavior.budget_bypass", facts={"gate": "none"}),)))
     assert text.count("not vouched for") == text.count("answered by m-1") == 1
     assert text.count("probe dd_05") == text.count("forbidden deeds") == 2
 
@@ -288,7 +289,7 @@ def test_in_short_it_is_what_each_decides_and_the_evidence_so_far(saw: Saw) -> N
 
 
 def test_the_page_says_of_an_answer_what_the_text_says(saw: Saw) -> None:
-    page = _page(saw((_probe(facts={"gated": 0.0}), _session())))
+    page = _page(saw((_probe(facts={"gate": "none"}), _session())))
     assert '<li class="warn">its decisions are not vouched for: run `theodolite probe --gate`</li>' in page
     assert "<li>behavior.session: evidence of 42 after 3 probes; it alarms at 200</li>" in page
     assert '<strong class="warn">differs, looser</strong>' in page

@@ -59,13 +59,23 @@ def test_each_session_label_and_secret_gives_draws_of_its_own() -> None:
     assert len(set(found)) == 2 * 3 * len(LABELS)
 
 
-def test_without_a_secret_no_two_runs_draw_alike_and_one_run_draws_alike() -> None:
-    monitors = [Monitor() for _ in range(2)]
-    first = [draws(monitor.session("s-1")) for monitor in monitors]
-    for monitor in monitors:
-        monitor.session("s-1").close()
-    assert first == [draws(monitor.session("s-1")) for monitor in monitors]
-    assert first[0] != first[1]
+def test_without_a_secret_no_two_runs_draw_alike() -> None:
+    first, other = [draws(Monitor().session("s-1")) for _ in range(2)]
+    assert first != other
+
+
+def test_an_id_that_is_opened_again_draws_anew_and_by_a_secret_as_before() -> None:
+    """What was planted before is known to whoever saw it."""
+    runs: list[list[list[str]]] = []
+    for _ in range(2):
+        monitor, found = Monitor(secret=SECRET), list[list[str]]()
+        for _ in range(3):
+            session = monitor.session("s-1")
+            found.append(draws(session))
+            session.close()
+        runs.append(found)
+    assert runs[0] == runs[1]
+    assert len({tuple(found) for found in runs[0]}) == 3
 
 
 def test_draws_are_the_same_in_another_process() -> None:

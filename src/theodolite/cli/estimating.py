@@ -27,7 +27,7 @@ __all__ = ("cost_of", "estimated")
 
 # Who is asked again where the first answers differ; draws that confirm what was told, of two; the questions of an exact
 # decision, three in three orders. All as detectors.behavior.asking and deciding have them.
-_BETS, _FRESH, _EXACT = 4, 8, 9
+_BETS, _FRESH, _EXACT = 2, 8, 9
 
 ESTIMATE = Verb("estimate", "estimating", "counted")
 
@@ -112,7 +112,7 @@ class _Text:
         fitted = self._instrument.monitor.fleet.calibration
         exact = _EXACT if fitted is not None and any(map(read_exactly, fitted.gates.values())) else 0
         parts = {
-            f"{again} where the first answers differ": again,
+            f"{again} where the first pair does the same": again,
             f"{_FRESH} where the copy alone tells the planted reference": _FRESH,
             "1 for a second opinion": 1,
             "1 for the judge": int(table.get("judge") is True),

@@ -7,7 +7,6 @@ from typing import Literal
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
 
 from theodolite.core.errors import CalibrationError
 from theodolite.core.gate import Gate
@@ -117,15 +116,11 @@ class Calibration(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
 def in_force(code: str, band: Band, calibration: Calibration | None) -> Band:
     """Return the band that grades a code: the artefact's where it has the code, else the detector's own.
 
-    Exact codes are never recalibrated. A code that does not act by itself does not by an artefact either: the
-    alpha of a session is shared by those that do.
+    Exact codes are never recalibrated.
     """
     if calibration is None or band.status is Status.EXACT:
         return band
-    fitted = calibration.bands.get(code)
-    if fitted is None:
-        return band
-    return replace(fitted, acts=fitted.acts and band.acts)
+    return calibration.bands.get(code, band)
 
 
 def grade(
