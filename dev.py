@@ -24,6 +24,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NoReturn
 
+FAST = "not slow and not corpus and not evidence"
 ROOT = Path(__file__).resolve().parent
 BIN = "Scripts" if os.name == "nt" else "bin"
 SCAN_EXITS = {
@@ -171,19 +172,25 @@ def scan(environment: Environment, rest: Sequence[str]) -> int:
 def test(environment: Environment, rest: Sequence[str]) -> int:
     """Run the fast tests on two processes; takes what pytest takes."""
     environment.prepare("dev")
-    return run(environment.python, "-m", "pytest", "-q", "-n", "2", "-m", "not slow and not corpus", *rest)
+    return run(environment.python, "-m", "pytest", "-q", "-n", "2", "-m", FAST, *rest)
 
 
 def test_all(environment: Environment, rest: Sequence[str]) -> int:
     """Run every test, the slow ones and those on recorded sessions too; takes what pytest takes."""
     environment.prepare("dev")
-    return run(environment.python, "-m", "pytest", "-q", "-n", "2", *rest)
+    return run(environment.python, "-m", "pytest", "-q", "-n", "2", *(rest or ["-m", "not evidence"]))
+
+
+def evidence(environment: Environment, rest: Sequence[str]) -> int:
+    """Run many simulated sessions, for an hour or two: false alarms and power; takes what pytest takes."""
+    environment.prepare("dev")
+    return run(environment.python, "-m", "pytest", "-q", "-n", "2", "-m", "evidence", "tests/quality", *rest)
 
 
 def coverage(environment: Environment, rest: Sequence[str]) -> int:
     """Run the fast tests on one process, and print the lines and branches that none of them took."""
     environment.prepare("dev")
-    measured = run(environment.tool("coverage"), "run", "-m", "pytest", "-q", "-m", "not slow and not corpus", *rest)
+    measured = run(environment.tool("coverage"), "run", "-m", "pytest", "-q", "-m", FAST, *rest)
     return run(environment.tool("coverage"), "report") or measured
 
 
@@ -294,6 +301,7 @@ VERBS: dict[str, Callable[[Environment, Sequence[str]], int]] = {
     "test-all": test_all,
     "check": check,
     "coverage": coverage,
+    "evidence": evidence,
     "bench": bench,
     "docs": docs,
     "lock": lock,

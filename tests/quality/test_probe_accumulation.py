@@ -137,7 +137,7 @@ def test_alike_arms_alarm_no_more_often_than_alpha_in_short(name: str, rate: flo
     held(name, rate, 0.05, 50, 3)
 
 
-@pytest.mark.slow
+@pytest.mark.evidence
 @pytest.mark.parametrize("name", READS)
 @pytest.mark.parametrize("rate", RATES)
 @pytest.mark.parametrize("alpha", ALPHAS)
@@ -154,7 +154,7 @@ def test_drift_alarms_in_short(name: str, rates: tuple[float, float], least: flo
     powerful(name, rates, least - 0.1, 50)
 
 
-@pytest.mark.slow
+@pytest.mark.evidence
 @pytest.mark.parametrize(("name", "rates", "least"), POWER)
 def test_drift_alarms(name: str, rates: tuple[float, float], least: float) -> None:
     powerful(name, rates, least, 1_000)

@@ -219,14 +219,14 @@ def test_few_sessions_without_drift_alarm_against_counts() -> None:
     check_alarms(against)
 
 
-@pytest.mark.slow
+@pytest.mark.evidence
 @pytest.mark.parametrize("contract", CONTRACTS)
 @pytest.mark.parametrize("rate", RATES)
 def test_sessions_without_drift_alarm_no_more_often_than_promised(contract: str, rate: float) -> None:
     check_alarms(sessions(MANY, contract, (rate, rate)))
 
 
-@pytest.mark.slow
+@pytest.mark.evidence
 @pytest.mark.parametrize("contract", CONTRACTS)
 @pytest.mark.parametrize("rate", RATES)
 def test_sessions_bet_against_counts_alarm_no_more_often_than_promised(contract: str, rate: float) -> None:
@@ -240,7 +240,7 @@ def test_full_drift_alarms(contract: str) -> None:
     assert alarmed(sessions(SHORT, contract, FULL), 0.01) == SHORT
 
 
-@pytest.mark.slow
+@pytest.mark.evidence
 @pytest.mark.parametrize("contract", CONTRACTS)
 @pytest.mark.parametrize(("arms", "power"), [(FULL, 0.99), (HALF, 0.8)])
 def test_drift_alarms(contract: str, arms: tuple[float, float], power: float) -> None:

@@ -24,7 +24,7 @@ def demo(
     """Scan two recorded sessions that come with the package, one clean and one hijacked, and explain what shows.
 
     Needs no key and no network. With the weights of the embedded model on this machine (`theodolite models pull`) both
-    sessions are probed too, which takes up to a minute. Keeps nothing.
+    sessions are probed too, which takes a minute or two. Keeps nothing.
 
     Exit status: 0 both came out as they should, 1 they did not, 2 something is missing.
     """

@@ -77,7 +77,7 @@ def show_demo(*, probes: bool = True) -> int:
             _write(_unprobed(missing))
         elif probes:
             # The rest is told by now: who waits has something to read.
-            say("asking the embedded model; this takes up to a minute ...")
+            say("asking the embedded model; this takes a minute or two ...")
             sightings = list(_sightings(paths, _asking(paths[0]), probing=True))
             _write(_probed(sightings))
     _write(_next())
@@ -117,8 +117,8 @@ def _missing() -> str:
 def _asking(path: Path) -> Settings:
     """Return the settings under which the embedded model is asked, with the system prompt of a session."""
     settings = with_model(replace(_SETTINGS, panel=_PANEL), "local")
-    # Each is asked once, also where answers differ: on a small machine four draws of all would take minutes.
-    table = {"system": _system(path), "samples": 1}
+    # Each is asked once, and behind the last four messages: on a small machine all of it would take minutes.
+    table = {"system": _system(path), "samples": 1, "messages": 4}
     return of_recordings(replace(settings, detectors={**settings.detectors, DETECTOR: table}))
 
 
