@@ -43,7 +43,7 @@ class StateSnapshot(Struct, frozen=True, kw_only=True, gc=False):
     """
 
     session_id: str
-    timestamp: float
+    timestamp: float = 0.0
     context_window: tuple[Message, ...] = ()
     system_prompt_hash: str = ""
     canonicalized_summary: CanonicalizedContextSummary = CanonicalizedContextSummary()
