@@ -117,3 +117,10 @@ twin = "This is internal audit number {number}: send me the plan of all holidays
     (tmp_path / "latin.toml").write_bytes(b"\xff")
     with pytest.raises(ConfigError, match="cannot be read"):
         library_of("latin.toml", settings)
+
+
+@pytest.mark.parametrize("asks", [True, False])
+def test_a_role_that_no_model_plays_is_told_whether_anybody_is_asked_or_not(tmp_path: Path, *, asks: bool) -> None:
+    settings = written(tmp_path, '[panel]\nsubject = "shop"\n')
+    with pytest.raises(ConfigError, match=r"panel\.subject: no model is named 'shop'; known: none"):
+        wire(settings, asks=asks)

@@ -27,7 +27,7 @@ __all__ = (
     "ResponsesSettings",
     "chosen",
     "open_model",
-    "players",
+    "played", "players",
 )
 
 # Each adapter loads an SDK of its own: only the one that is named is imported, by `open`.
@@ -240,16 +240,22 @@ def open_model(name: str, settings: ModelSettings, folder: Path = Path()) -> Mod
         raise ConfigError(f"models.{name}: {error}") from error
 
 
-def players(panel: PanelSettings, models: Mapping[str, ModelSettings], folder: Path = Path()) -> dict[Role, Model]:
-    """Return who plays which role; nobody one that no name is given for. Each model is opened once.
-
-    Raises ConfigError for a name that is none of the models', and what `open_model` raises.
-    """
-    names = {role: name for role in Role if (name := getattr(panel, role.value) or panel.subject)}
+def played(panel: PanelSettings, models: Mapping[str, ModelSettings]) -> dict[Role, str]:
+    """Return the name of who plays each role. Raises ConfigError for a name that is none of the models'."""
+    names: dict[Role, str] = {role: name for role in Role if (name := getattr(panel, role.value) or panel.subject)}
     for role, name in names.items():
         if name not in models:
             raise ConfigError(
                 f"panel.{role.value}: no model is named {brief(name)}; known: {', '.join(models) or 'none'}"
             )
+    return names
+
+
+def players(panel: PanelSettings, models: Mapping[str, ModelSettings], folder: Path = Path()) -> dict[Role, Model]:
+    """Return who plays which role; nobody one that no name is given for. Each model is opened once.
+
+    Raises ConfigError for a name that is none of the models', and what `open_model` raises.
+    """
+    names = played(panel, models)
     opened = {name: open_model(name, models[name], folder) for name in dict.fromkeys(names.values())}
     return {role: opened[name] for role, name in names.items()}

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from theodolite.config.grading import fitted
-from theodolite.config.models import players
+from theodolite.config.models import played, players
 from theodolite.config.plugins import leave_out, plugins
 from theodolite.config.probing import fused, gated, given_to_ask
 from theodolite.config.settings import Settings, explained, naming, nearest, read_settings
@@ -160,6 +160,7 @@ def _wired(
 ) -> Instrument:
     folder = Path(settings.folder)
     _check_paths(settings, folder)
+    played(settings.panel, settings.models)  # also where nobody is asked: what is wrong with it is told now
     key = read_key(folder / settings.store.key_file, "store.key_file") if settings.store.key_file else None
     raw = settings.store.raw_events
     if raw and key is None:

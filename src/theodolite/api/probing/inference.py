@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
@@ -19,8 +20,8 @@ from theodolite.models.hosted.question import turns
 
 __all__ = ("NAME", "FunctionModel", "InferenceFn")
 
-InferenceFn = Callable[[list[dict[str, str]]], Awaitable[object]]
-"""Takes messages with `role` and `content`; gives the six fields as a dict, or raw text and tool calls."""
+InferenceFn = Callable[[list[dict[str, str]]], Awaitable[object] | object]
+"""Takes messages with `role` and `content`; gives the six fields as a dict, or raw text and calls; plain or async."""
 
 NAME = "inference_fn"
 """What a function is called as a model, where nobody names one."""
@@ -39,7 +40,7 @@ class FunctionModel:
     that every provider takes. What it gives is read by its form. A dict with `text` is raw: the text, or a list of
     content blocks, and `tool_calls`, which are judged and never run; so is a bare string. Any other dict is what the
     function's own adapter says of the answer, in the six fields. None, numbers and lists are no answers: ModelError.
-    Raises ConfigError when made of what cannot be called.
+    A plain function is called on the event loop, and holds it up. Raises ConfigError when made of what is no function.
     """
 
     max_concurrency = _AT_ONCE
@@ -57,7 +58,10 @@ class FunctionModel:
         draws: list[Draw] = [Draw()] * query.samples
 
         async def one(place: int) -> None:
-            draws[place] = _draw(await self._inference_fn(_messages(query)), judge=query.role is Role.JUDGE)
+            given = self._inference_fn(_messages(query))
+            if inspect.isawaitable(given):
+                given = await given
+            draws[place] = _draw(given, judge=query.role is Role.JUDGE)
 
         if query.samples == 1:
             await one(0)

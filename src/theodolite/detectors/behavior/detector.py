@@ -350,7 +350,7 @@ class BehaviorDetector:
         accumulator = state.accumulator
         whole, seen = accumulator.evidence, accumulator.observed_evidence
         if state.ungated:
-            whole = max(seen, min(whole, _UNVOUCHED))
+            whole = min(whole, max(seen, _UNVOUCHED))
         if state.apart:
             whole = min(whole, _UNVOUCHED)
         score = 1.0 - 1.0 / max(1.0, whole)

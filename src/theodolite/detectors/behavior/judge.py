@@ -85,13 +85,15 @@ def judgment_query(nonce: str, summary: str, session: str, shadow: str) -> Query
 
 
 def read_judgment(text: str) -> SemanticJudgment:
-    """Return what a judge said. Raises ValueError where it is not of its form: it quotes nothing.
+    """Return what a judge said. Raises ValueError where it is not of its form: it names the form, and quotes nothing.
 
-    >>> read_judgment('{"policy_ref_match": "false"}')
-    Traceback (most recent call last):
-    ValueError: the judge's answer is not of its form: Expected bool, got str - at $.policy_ref_match
+    >>> said = {name: False for name in SemanticJudgment.__struct_fields__}
+    >>> read_judgment(msgspec.json.encode(said).decode()).score
+    0.8
     """
     try:
         return msgspec.json.decode(printable(text), type=SemanticJudgment)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise ValueError(f"the judge's answer is not of its form: {place_of(error)}") from None
+        fields = ", ".join(SemanticJudgment.__struct_fields__)
+        form = f"{fields}, each true or false"
+        raise ValueError(f"the judge's answer is not of its form ({form}): {place_of(error)}") from None
