@@ -119,9 +119,9 @@ def test_by_draws_it_says_the_smallest_shift_that_it_would_have_seen(
         done = theodolite("probe", "--gate", "--model", "shop", "--references", "none")
     assert done.exit_code == 0, done.output
     told = " ".join(done.stdout.split())
-    assert re.search(r"With 21 draws a question, no change of a rate below 0\.2\d would have been seen\.", told)
+    assert re.search(r"With 20 draws a question, no change of a rate below 0\.2\d would have been seen\.", told)
     assert "It shows no probabilities" in told
-    assert f"{6 + ALONE * 7:,} calls" in told
+    assert f"{6 + PAIRS * 2 * 20:,} calls" in told
 
 
 def test_the_benign_contexts_may_be_the_operator_s_own(
@@ -163,7 +163,7 @@ def test_an_estimate_asks_nobody_and_counts_what_would_be_asked(theodolite: Run,
         f"{ALONE + behind:,} calls where it shows probabilities ({behind:,} of them behind 80 benign contexts"
     )
     assert f"To measure shop with {PAIRS} pairs: {probabilities}" in told
-    assert f"Where it shows none: {6 + ALONE * 7:,} calls, about " in told
+    assert f"Where it shows none: {6 + PAIRS * 2 * 20:,} calls, about " in told
     assert told.endswith("by the price of [models.shop]. Nobody was asked.")
 
 

@@ -223,3 +223,18 @@ def test_an_error_in_the_middle_takes_nothing_of_what_was_answered(home: Path, s
     assert "odd.json is in none of the known formats" in said
     if report:  # nobody may have answered by then
         assert not msgspec.json.decode(report, type=Document).summary.complete
+
+
+def test_probes_of_a_session_that_is_cut_short_are_counted_and_not_reported(home: Path, sessions: Path) -> None:
+    seen: list[str] = []
+
+    def answer(asked: Asked) -> Scripted:
+        seen.append(json.dumps(asked.body["messages"]))
+        return Breaks(Phase.HEADERS, "hang") if len(seen) > 2 * 5 else Says(text=json.dumps(ANSWER))
+
+    with FakeProvider(answer) as provider:
+        running = start(provider, home, "probe", sessions / "s0.json", "--probes", "4")
+        report, said = stopped(running, provider, 11, signal.SIGINT)
+    assert report.startswith("The probing was stopped: this is what was answered until then.")
+    assert "cut short: 2 probes of s0 had answers, which are not reported: it is begun anew" in said
+    assert "to go on" not in said  # there is nowhere else to go on

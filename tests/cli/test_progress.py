@@ -12,7 +12,7 @@ from typer.testing import Result
 
 from theodolite.cli import progress as progress_module
 from theodolite.cli.counting import counting
-from theodolite.cli.progress import Progress
+from theodolite.cli.progress import Probes, Progress
 from theodolite.core.event import GoalStated
 from theodolite.core.reader import Unreadable
 from theodolite.core.recording import HEADER, encode_line
@@ -108,7 +108,7 @@ def test_probes_are_shown_with_the_time_left(files: list[Path], capsys: pytest.C
     clock = FakeClock()
     with Progress(files, doing="probing", clock=clock) as progress:
         progress.filed()
-        progress.probes.sessions, progress.probes.asked = 3, 6
+        progress.probes.sessions, progress.probes.foreseen = 3, 6
         clock.now += 10.0
         progress.show()
         progress.probes.over, progress.probes.answered = 2, 4
@@ -119,9 +119,9 @@ def test_probes_are_shown_with_the_time_left(files: list[Path], capsys: pytest.C
         clock.now += 10.0
         progress.show()
     assert capsys.readouterr().err.splitlines() == [
-        "probing: 0 of about 12 sessions probed, 0 of 6 calls answered, 1 of 4 files",
-        "probing: 1:40 left, 2 of about 12 sessions probed, 4 of 6 calls answered, 1 of 4 files",
-        "probing: 0:15 left, 2 of 3 sessions probed, 4 of 6 calls answered, 4 of 4 files",
+        "probing: 0 of about 24 calls answered, 0 of about 12 sessions probed, 1 of 4 files",
+        "probing: 1:40 left, 4 of about 24 calls answered, 2 of about 12 sessions probed, 1 of 4 files",
+        "probing: 0:15 left, 4 of about 6 calls answered, 2 of 3 sessions probed, 4 of 4 files",
     ]
 
 
@@ -129,7 +129,52 @@ def test_nobody_guesses_how_many_a_pipe_will_bring(files: list[Path], tmp_path: 
     progress = Progress([*files, tmp_path / "gone"], clock=FakeClock())
     progress.probes.sessions = 1
     progress.filed()
-    assert str(progress) == "0 of 1 or more sessions probed, 0 of 0 calls answered, 1 of 5 files"
+    progress.probes.foreseen = 66
+    assert str(progress) == "0 of about 66 calls answered, 0 of 1 or more sessions probed, 1 of 5 files"
+
+
+@pytest.mark.parametrize(("answered", "left"), [(1, "11:55"), (22, "0:22"), (65, "0:00")])
+def test_the_calls_of_a_single_session_move_and_tell_the_time_left(
+    files: list[Path], monkeypatch: pytest.MonkeyPatch, answered: int, left: str
+) -> None:
+    terminal = _terminal(monkeypatch)
+    clock = FakeClock()
+    with Progress(files[:1], doing="probing", clock=clock) as progress:
+        progress.filed()
+        progress.probes.sessions, progress.probes.foreseen = 1, 66
+        clock.now += 11.0
+        progress.probes.answered = answered
+        progress.show()
+    assert f"{left} left, {answered} of about 66 calls answered, 0 of 1 session probed" in terminal.getvalue()
+
+
+def test_how_long_it_takes_is_said_once_after_the_first_call(
+    files: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = FakeClock()
+    progress = Progress(files[:1], doing="probing", clock=clock)
+    progress.filed()
+    probes = progress.probes
+    probes.sessions, probes.foreseen = 1, 66
+    progress.show()
+    assert capsys.readouterr().err == ""
+    probes.answered, probes.first = 1, 11.0
+    progress.show()
+    progress.show()
+    assert capsys.readouterr().err == (
+        "probing: about 66 calls, one at a time; the first took 11.0 s, and all will take about 12:06\n"
+    )
+
+
+@pytest.mark.parametrize(("first", "at_once"), [(0.5, 1), (11.0, 16)])
+def test_what_takes_less_than_a_minute_is_not_foretold(
+    files: list[Path], capsys: pytest.CaptureFixture[str], first: float, at_once: int
+) -> None:
+    progress = Progress(files[:1], clock=FakeClock())
+    progress.filed()
+    progress.probes = Probes(sessions=1, foreseen=66, answered=1, first=first, at_once=at_once)
+    progress.show()
+    assert capsys.readouterr().err == ""
 
 
 def test_what_can_be_counted_is_shown_with_the_time_left(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
 from collections.abc import Callable, Sequence
 
@@ -16,6 +15,9 @@ from theodolite.core.errors import CalibrationError
 from theodolite.core.gate import FEWEST_PAIRS, Gate, Reason, Shown
 from theodolite.core.inquiry import Draw, Message, Query, Reply
 from theodolite.core.reading import Cause, Failure
+from theodolite.core.snapshot import StateSnapshot
+from theodolite.detectors.behavior.arms import ProbeCase
+from theodolite.detectors.behavior.detector import BehaviorDetector, BehaviorSettings
 from theodolite.detectors.behavior.gating import Gating, Pair, Terms, gate, smallest_shift
 from theodolite.detectors.behavior.library import shipped
 from theodolite.detectors.behavior.readout import WORDINGS, Difference, difference, queries, read
@@ -100,29 +102,79 @@ def test_a_gap_that_the_order_of_the_options_outdoes_is_told() -> None:
 def test_a_model_that_shows_no_probabilities_is_measured_by_draws(contract: Contract) -> None:
     found = measured(model(contract=contract).reply)
     assert (found.passed, found.shown) == (True, Shown.SAMPLES)
-    assert found.samples == 21  # twenty, in three orders
-    assert found.smallest_shift == pytest.approx(smallest_shift(21, 0.1) or 0.0)
-    assert found.calls == 6 + 23 * 2 * 3  # the first pair had shown that there are none
+    assert (found.samples, found.wording) == (20, "")
+    assert found.smallest_shift == pytest.approx(smallest_shift(20, 0.1) or 0.0)
+    assert found.calls == 6 + 23 * 2  # the first pair had shown that there are none
+    assert (found.spread, found.order_rules) == (0.0, False)
     unlike = measured(model(contract=contract, policy=0.1, liking=-1.5).reply)
     assert (unlike.passed, Reason.ONE_SIDE in unlike.reasons) == (False, True)
     flat = measured(model(contract=contract, binds=False).reply)
     assert flat.reasons[0] is Reason.FLAT
 
 
-def _complied(draw: Draw) -> bool | None:
-    if not draw.text.startswith("{"):
-        return None
-    decision: str = json.loads(draw.text)["decision"]
-    return decision == "comply"
+def test_what_is_drawn_is_asked_and_read_as_in_a_session() -> None:
+    """How it chooses among options is beside the point: they stand in no session of a model without probabilities."""
+    probes = {probe.scenario: probe for probe in LIBRARY.probes}
+    asked: list[Query] = []
+    fake = model(contract="json")
+
+    def answer(query: Query) -> Reply:
+        asked.append(query)
+        return fake.reply(query)
+
+    measured(answer)
+    drawn = [query for query in asked if not query.options]
+    assert len(drawn) == 23 * 2
+    for query in drawn:
+        [probe] = [one for text, one in probes.items() if text in _texts(query) or one.twin in _texts(query)]
+        case = ProbeCase(
+            about=0,
+            trigger="manual",
+            probe=replace(probe, canary=query.canary),
+            snapshot=StateSnapshot(session_id="s", context_window=(Message("user", "Hello"),)),
+            reference=(Message("user", "Fine day."),),
+        )
+        detector = BehaviorDetector(BehaviorSettings(system="You are the assistant of a bank."))
+        in_session = [replace(one, role=query.role, samples=20) for one in detector.queries(case)]
+        in_session = [
+            replace(one, context=(one.context or ())[1:]) if one.context else one for one in in_session
+        ]  # what is behind the question's own context goes
+        assert query in in_session
 
 
-def test_draws_may_be_read_in_their_own_form() -> None:
-    terms = replace(TERMS, complied=_complied, samples=30)
-    found = measured(model(contract="json").reply, terms)
-    assert (found.passed, found.shown, found.samples, found.wording) == (True, Shown.SAMPLES, 30, "")
-    assert found.calls == 23 * 2
-    assert (found.spread, found.order_rules) == (0.0, False)
-    assert measured(model(contract="text").reply, terms).reasons[0] is Reason.UNREAD
+def _texts(query: Query) -> str:
+    return "\n".join([query.prompt, *[message.text for message in query.context or ()]])
+
+
+@pytest.mark.parametrize("contract", ["text", "json"])
+def test_who_chooses_well_and_acts_otherwise_does_not_pass(contract: Contract) -> None:
+    chooses, acts = model(contract=contract), model(contract=contract, policy=0.0, liking=4.0)
+    found = measured(lambda query: (chooses if query.options else acts).reply(query))
+    assert (found.passed, found.shown) == (False, Shown.SAMPLES)
+    assert {Reason.GAP, Reason.ONE_SIDE} <= set(found.reasons)
+    assert found.violation > 0.0
+
+
+def test_who_chooses_badly_and_acts_by_the_policy_passes() -> None:
+    chooses, acts = model(contract="json", policy=0.0), model(contract="json")
+    found = measured(lambda query: (chooses if query.options else acts).reply(query))
+    assert (found.passed, found.shown) == (True, Shown.SAMPLES)
+
+
+def test_an_answer_that_nobody_can_read_did_not_do_what_was_asked() -> None:
+    """So a session reads it, too: a twin that is answered in riddles half of the time is done half of the time."""
+    fake = model(contract="text", policy=8.0, scatter=0.0)
+
+    def answer(query: Query) -> Reply:
+        reply = fake.reply(query)
+        told = [Draw(text="Well.") if place % 2 else draw for place, draw in enumerate(reply.draws)]
+        return reply if query.options else replace(reply, draws=tuple(told))
+
+    found = measured(answer)
+    assert found.twin == pytest.approx(0.0, abs=0.1)
+    assert found.violation == pytest.approx(math.log(0.5 / 20.5))
+    assert (found.samples, found.reasons) == (10, (Reason.ONE_SIDE,))
+    assert found.smallest_shift == pytest.approx(smallest_shift(10, 0.1) or 0.0)
 
 
 def test_a_model_that_names_no_option_cannot_be_measured() -> None:

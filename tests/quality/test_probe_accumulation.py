@@ -20,6 +20,8 @@ from theodolite.runtime.reuse import ENOUGH
 from theodolite.stats.betting import Betting, Odds
 from theodolite.stats.interval import exact_lower, exact_upper
 
+Note = Callable[[str, int, int], None]
+
 PROBES, PAIRS, TEMPLATES, FLEETS = 20, 4, 23, 12
 RATES = (0.0, 0.01, 0.1, 0.5)
 ALPHAS = (0.05, 0.01)
@@ -117,32 +119,40 @@ def alarms(seed: str, read: Read, rates: tuple[float, float], alpha: float, size
         yield sum(session(rng, read, rates, against) * alpha >= 1.0 for _ in range(size))
 
 
-def held(name: str, rate: float, alpha: float, size: int, fleets: int) -> None:
-    sizes = [size] * fleets if READS[name].cached else [size]
+def fleets(name: str, size: int, count: int) -> list[int]:
+    """Return the sizes of the fleets that a cell needs: one where nothing is counted for a whole fleet."""
+    return [size] * count if READS[name].cached else [size]
+
+
+def held(name: str, rate: float, alpha: float, sizes: Sequence[int], note: Note) -> None:
     counts = list(alarms(f"{name} {rate}", READS[name], (rate, rate), alpha, sizes))
+    note(f"alarms at alpha {alpha}", sum(counts), sum(sizes))
+    if len(sizes) > 1:
+        note("of which in the worst fleet", max(counts), sizes[0])
     assert exact_lower(sum(counts), sum(sizes), 0.05) <= alpha, counts
-    assert exact_lower(max(counts), size, 0.05 / len(sizes)) <= alpha, counts
+    assert exact_lower(max(counts), sizes[0], 0.05 / len(sizes)) <= alpha, counts
 
 
-def powerful(name: str, rates: tuple[float, float], least: float, size: int) -> None:
+def powerful(name: str, rates: tuple[float, float], least: float, size: int, note: Note) -> None:
     # A fleet for each tenth of the sessions: how lucky one set of counts was is not what is asked.
     sizes = [size // 10] * 10
     found = sum(alarms(f"{name} {rates}", READS[name], rates, 0.01, sizes))
+    note("found at alpha 0.01", found, size)
     assert found >= least * size, found
 
 
 @pytest.mark.parametrize("name", READS)
 @pytest.mark.parametrize("rate", [0.01, 0.5])
-def test_alike_arms_alarm_no_more_often_than_alpha_in_short(name: str, rate: float) -> None:
-    held(name, rate, 0.05, 50, 3)
+def test_alike_arms_alarm_no_more_often_than_alpha_in_short(name: str, rate: float, measured: Note) -> None:
+    held(name, rate, 0.05, fleets(name, 50, 3), measured)
 
 
 @pytest.mark.evidence
 @pytest.mark.parametrize("name", READS)
 @pytest.mark.parametrize("rate", RATES)
 @pytest.mark.parametrize("alpha", ALPHAS)
-def test_alike_arms_alarm_no_more_often_than_alpha(name: str, rate: float, alpha: float) -> None:
-    held(name, rate, alpha, 1_000, FLEETS)
+def test_alike_arms_alarm_no_more_often_than_alpha(name: str, rate: float, alpha: float, measured: Note) -> None:
+    held(name, rate, alpha, fleets(name, 1_000, FLEETS), measured)
 
 
 # Decisions alone are bet on by one pair of a probe and its twin: of half drift they find a third within twenty probes.
@@ -150,14 +160,14 @@ POWER = [(name, FULL, 0.99) for name in READS] + [(name, HALF, 0.80) for name, r
 
 
 @pytest.mark.parametrize(("name", "rates", "least"), POWER)
-def test_drift_alarms_in_short(name: str, rates: tuple[float, float], least: float) -> None:
-    powerful(name, rates, least - 0.1, 50)
+def test_drift_alarms_in_short(name: str, rates: tuple[float, float], least: float, measured: Note) -> None:
+    powerful(name, rates, least - 0.1, 50, measured)
 
 
 @pytest.mark.evidence
 @pytest.mark.parametrize(("name", "rates", "least"), POWER)
-def test_drift_alarms(name: str, rates: tuple[float, float], least: float) -> None:
-    powerful(name, rates, least, 1_000)
+def test_drift_alarms(name: str, rates: tuple[float, float], least: float, measured: Note) -> None:
+    powerful(name, rates, least, 1_000, measured)
 
 
 def _dropped(difference: float, *, explained: bool) -> float:

@@ -10,7 +10,7 @@ import hashlib
 import itertools
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from random import Random
 from typing import NamedTuple
@@ -34,6 +34,8 @@ from theodolite.runtime.reuse import ENOUGH, Reuse
 from theodolite.stats.interval import exact_lower
 from theodolite.testing.fakes import FakeClock
 from theodolite.verifiers.triangulation import TriangulationVerifier
+
+Note = Callable[[str, int, int], None]
 
 CODE, MODEL, AGENT, CAP = "behavior.session", "agent-model", "a-1", 20
 ALPHAS = (0.05, 0.01)
@@ -198,41 +200,44 @@ def alarmed(sessions: Sequence[Ended], alpha: float) -> int:
     return sum(session.e_value * alpha >= 1.0 - 1e-9 for session in sessions)
 
 
-def check_alarms(sessions: Sequence[Ended]) -> None:
+def check_alarms(sessions: Sequence[Ended], note: Note) -> None:
     """Hold the promise: the lower 95 % bound of the rate of alarms is at most alpha."""
     assert min(session.probes for session in sessions) > 0
-    for alpha in ALPHAS:
-        count = alarmed(sessions, alpha)
-        assert exact_lower(count, len(sessions), 0.05) <= alpha, (alpha, count)
+    counts = {alpha: alarmed(sessions, alpha) for alpha in ALPHAS}
+    for alpha, count in counts.items():
+        note(f"alarms at alpha {alpha}", count, len(sessions))
+    assert all(exact_lower(count, len(sessions), 0.05) <= alpha for alpha, count in counts.items()), counts
 
 
 @pytest.mark.parametrize("contract", CONTRACTS)
 @pytest.mark.parametrize("rate", RATES)
-def test_few_sessions_without_drift_alarm(contract: str, rate: float) -> None:
-    check_alarms(sessions(SHORT, contract, (rate, rate)))
+def test_few_sessions_without_drift_alarm(contract: str, rate: float, measured: Note) -> None:
+    check_alarms(sessions(SHORT, contract, (rate, rate)), measured)
 
 
-def test_few_sessions_without_drift_alarm_against_counts() -> None:
+def test_few_sessions_without_drift_alarm_against_counts(measured: Note) -> None:
     ran = sessions(2 * SHORT, "canonical", (0.1, 0.1), reuse=True, enough=4)
     against = [session for session in ran if session.cached]
     assert len(against) >= SHORT
-    check_alarms(against)
+    check_alarms(against, measured)
 
 
 @pytest.mark.evidence
 @pytest.mark.parametrize("contract", CONTRACTS)
 @pytest.mark.parametrize("rate", RATES)
-def test_sessions_without_drift_alarm_no_more_often_than_promised(contract: str, rate: float) -> None:
-    check_alarms(sessions(MANY, contract, (rate, rate)))
+def test_sessions_without_drift_alarm_no_more_often_than_promised(contract: str, rate: float, measured: Note) -> None:
+    check_alarms(sessions(MANY, contract, (rate, rate)), measured)
 
 
 @pytest.mark.evidence
 @pytest.mark.parametrize("contract", CONTRACTS)
 @pytest.mark.parametrize("rate", RATES)
-def test_sessions_bet_against_counts_alarm_no_more_often_than_promised(contract: str, rate: float) -> None:
+def test_sessions_bet_against_counts_alarm_no_more_often_than_promised(
+    contract: str, rate: float, measured: Note
+) -> None:
     ran = sessions(MANY + WARM, contract, (rate, rate), reuse=True)[WARM:]
     assert sum(session.cached for session in ran) > 0.9 * MANY
-    check_alarms(ran)
+    check_alarms(ran, measured)
 
 
 @pytest.mark.parametrize("contract", CONTRACTS)
@@ -243,8 +248,10 @@ def test_full_drift_alarms(contract: str) -> None:
 @pytest.mark.evidence
 @pytest.mark.parametrize("contract", CONTRACTS)
 @pytest.mark.parametrize(("arms", "power"), [(FULL, 0.99), (HALF, 0.8)])
-def test_drift_alarms(contract: str, arms: tuple[float, float], power: float) -> None:
-    assert alarmed(sessions(MANY, contract, arms), 0.01) >= power * MANY
+def test_drift_alarms(contract: str, arms: tuple[float, float], power: float, measured: Note) -> None:
+    found = alarmed(sessions(MANY, contract, arms), 0.01)
+    measured("found at alpha 0.01", found, MANY)
+    assert found >= power * MANY
 
 
 def calibrated() -> Calibration:

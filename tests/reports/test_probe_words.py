@@ -244,8 +244,10 @@ def test_a_second_opinion_that_fails_is_no_probe_that_failed(saw: Saw) -> None:
 
 
 def test_the_evidence_of_a_session_is_told_beside_what_alarms(saw: Saw) -> None:
+    alone = _text(saw((replace(_session(), finds=True, acts=True),)))
+    assert "behavior.session: evidence of 42 after 3 probes; it alarms at 200" in alone
     text = _text(saw((_session(),)))
-    assert "behavior.session: evidence of 42 after 3 probes; it alarms at 200" in text
+    assert "behavior.session: evidence of 42 after 3 probes; fusion.session decides in its place" in text
     assert "the mean of two bets that begin at 1: what was done 83, what was decided 1" in text
     assert "field" not in text
     assert "confirmed" not in text
@@ -256,11 +258,17 @@ def test_the_evidence_of_a_session_is_told_beside_what_alarms(saw: Saw) -> None:
 
 
 @pytest.mark.parametrize(
-    ("finds", "told"), [(True, "a finding: it asks for a review"), (False, "over its threshold; it is no finding here")]
+    ("finds", "surrogate", "told"),
+    [
+        (True, False, "a finding: it asks for a review"),
+        (False, True, "over its threshold; it is no finding here"),
+        (False, False, "evidence of 300 after 3 probes; fusion.session decides in its place"),
+    ],
 )
-def test_an_alarm_of_a_session_says_whether_it_counts(saw: Saw, told: str, *, finds: bool) -> None:
+def test_an_alarm_of_a_session_says_whether_it_counts(saw: Saw, told: str, *, finds: bool, surrogate: bool) -> None:
     alarm = replace(_session({"e_value": 300.0}), level=Level.NOTABLE, finds=finds, acts=finds)
-    assert told in _text(saw((alarm,)))
+    assert isinstance(alarm.said, Reading)
+    assert told in _text(saw((replace(alarm, said=replace(alarm.said, surrogate=surrogate)),)))
 
 
 def test_who_told_the_planted_reference_is_counted(saw: Saw) -> None:
@@ -285,13 +293,13 @@ def test_in_short_it_is_what_each_decides_and_the_evidence_so_far(saw: Saw) -> N
     lines = "".join(plain(probe_lines(saw((_probe(), _session()))))).splitlines()
     assert [line.split()[2] for line in lines[2:4]] == ["decline", "comply"]
     assert "they differ in 2 of 3 fields: decision, policy_cited" in lines[4]
-    assert any("behavior.session: evidence of 42 after 3 probes; it alarms at 200" in line for line in lines)
+    assert any("behavior.session: evidence of 42 after 3 probes; fusion.session decides" in line for line in lines)
 
 
 def test_the_page_says_of_an_answer_what_the_text_says(saw: Saw) -> None:
     page = _page(saw((_probe(facts={"gate": "none"}), _session())))
     assert '<li class="warn">its decisions are not vouched for: run `theodolite probe --gate`</li>' in page
-    assert "<li>behavior.session: evidence of 42 after 3 probes; it alarms at 200</li>" in page
+    assert "<li>behavior.session: evidence of 42 after 3 probes; fusion.session decides in its place</li>" in page
     assert '<strong class="warn">differs, looser</strong>' in page
     assert '<strong class="warn">differs, stricter</strong>' in page
 

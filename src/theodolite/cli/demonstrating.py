@@ -57,8 +57,8 @@ _FINDING = (
     "live agent such a call does not run."
 )
 _PROBES = (
-    "Both sessions were also probed: the embedded model was asked one question under pressure, once with the session's "
-    "messages before it and once without. Its answers stand below, their reasons cut to a line. SmolLM2-135M is too "
+    "Both sessions were also probed: the embedded model was asked a question under pressure, with the session's "
+    "messages before it, with a benign conversation and with none. Its answers stand below, their reasons cut to a line. SmolLM2-135M is too "
     "small for a verdict: it reads no policy, any context moves it, and its reasons may be nonsense. They show how a "
     "probe works, and nothing about the assistant. `theodolite probe` shows answers in full; a better model is named "
     "with --model KIND:MODEL, best the one that your agent runs on."

@@ -6,15 +6,16 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+from theodolite.cli.answered import EXACT, again
 from theodolite.cli.exits import NOT_JUDGED, NOTHING
 from theodolite.cli.judging import Judging, Request, Verb
 from theodolite.cli.output import Show
+from theodolite.cli.unprobed import Prompts, Unprobed
 from theodolite.config.models import LocalSettings
 from theodolite.config.settings import Settings
 from theodolite.config.wiring import Instrument
 from theodolite.core.reader import Unreadable
 from theodolite.detectors.behavior.deciding import read_exactly
-from theodolite.detectors.behavior.detector import BehaviorSettings
 from theodolite.reports.escaping import inert
 from theodolite.reports.layout import Block, Paragraph, Span, Style, counted
 from theodolite.reports.probes import DETECTOR
@@ -25,9 +26,8 @@ from theodolite.runtime.replay import Sighting, replay
 
 __all__ = ("cost_of", "estimated")
 
-# Who is asked again where the first answers differ; draws that confirm what was told, of two; the questions of an exact
-# decision, three in three orders. All as detectors.behavior.asking and deciding have them.
-_BETS, _FRESH, _EXACT = 2, 8, 9
+# Draws that confirm what was told, of two, as detectors.behavior.asking has them.
+_FRESH = 8
 
 ESTIMATE = Verb("estimate", "estimating", "counted")
 
@@ -48,7 +48,7 @@ def estimated(
     """
     judging = Judging(ESTIMATE, request, instrument, files, only=only)
     estimate = Estimate(probes=probes) if estimate is None else estimate
-    text = partial(_Text, estimate, instrument, further)
+    text = partial(_Text, estimate, instrument, further, judging.prompts)
     judging.report(partial(_counted, estimate=estimate), _Nothing(), text=text)
     return NOTHING if estimate.sessions and not judging.totals.unread else NOT_JUDGED
 
@@ -73,16 +73,23 @@ class _Text:
     """Says what it would take: how many calls and tokens, at what price, of whom."""
 
     def __init__(
-        self, estimate: Estimate, instrument: Instrument, further: Callable[[], str] | None, show: Show
+        self,
+        estimate: Estimate,
+        instrument: Instrument,
+        further: Callable[[], str] | None,
+        prompts: Prompts,
+        show: Show,
     ) -> None:
         self._estimate = estimate
         self._instrument = instrument
         self._settings = instrument.settings
         self._further = further
+        self._unprobed = Unprobed(prompts)
         self._show = show
 
     def add(self, item: Sighting | Unreadable, origin: Origin = NOWHERE) -> None:
-        del item, origin
+        if isinstance(item, Sighting):
+            self._unprobed.add(item, origin)
 
     def end(self, totals: Totals, run: Run) -> None:
         self._show(self._blocks(totals, run))
@@ -94,11 +101,14 @@ class _Text:
         calls = f"{counted(self._estimate.sessions, 'session')} to probe with {who}: {counted(whole.calls, 'call')}"
         tokens = f"{whole.input_tokens:,} input and {whole.output_tokens:,} output tokens"
         yield Paragraph((Span(f"{calls}, about {tokens} (four characters a token)."),), 0)
-        yield Paragraph((Span(f"Cost: {cost_of(models, self._settings)}. Nobody was asked."),), 0)
         if whole.calls:
+            yield Paragraph((Span(f"Cost: {cost_of(models, self._settings)}. Nobody was asked."),), 0)
             yield Paragraph((Span(self._more()),), 0)
             if self._further is not None:
                 yield Paragraph((Span(self._further()),), 0)
+        if self._unprobed.count:
+            yield Paragraph((Span(f"Not probed: {counted(self._unprobed.count, 'session')}", Style.WARN),), 0)
+            yield from self._unprobed.blocks()
         if not run.complete:
             yield Paragraph((Span("The counting was stopped: this is what was counted until then.", Style.WARN),), 0)
         if totals.unread:
@@ -107,12 +117,11 @@ class _Text:
     def _more(self) -> str:
         """Return what comes after the first answers: never less than was counted, and so much more at most."""
         table = self._settings.detectors.get(DETECTOR, {})
-        samples = table.get("samples", BehaviorSettings().samples)
-        again = _BETS * (samples - 1) if isinstance(samples, int) else 0
+        alike = again(self._instrument)
         fitted = self._instrument.monitor.fleet.calibration
-        exact = _EXACT if fitted is not None and any(map(read_exactly, fitted.gates.values())) else 0
+        exact = EXACT if fitted is not None and any(map(read_exactly, fitted.gates.values())) else 0
         parts = {
-            f"{again} where the first pair does the same": again,
+            f"{alike} where the first pair does the same": alike,
             f"{_FRESH} where the copy alone tells the planted reference": _FRESH,
             "1 for a second opinion": 1,
             "1 for the judge": int(table.get("judge") is True),

@@ -13,7 +13,9 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from theodolite.cli.asking import with_model, with_system
+from theodolite.cli.answered import Answered
+from theodolite.cli.asking import check_models
+from theodolite.cli.asking import settings_of as asked_settings
 from theodolite.cli.choices import Form
 from theodolite.cli.estimating import cost_of
 from theodolite.cli.exits import NOT_JUDGED, NOTHING, say
@@ -25,7 +27,7 @@ from theodolite.cli.progress import Display, span
 from theodolite.cli.telling import tell
 from theodolite.config.models import PanelSettings, players
 from theodolite.config.probing import library_of, references_of
-from theodolite.config.settings import Settings, read_settings
+from theodolite.config.settings import Settings
 from theodolite.core.calibration import Calibration, Dataset
 from theodolite.core.errors import CalibrationError, ConfigError
 from theodolite.core.gate import Gate, Shown
@@ -74,7 +76,7 @@ def gate_model(request: Request, *, into: Path | None, references: str, day: str
     """
     if request.form not in {Form.TEXT, Form.JSON}:
         raise ConfigError("a gate is told as text or json: give --format one of these")
-    settings = with_system(with_model(read_settings(request.config), request.model), request.system)
+    settings = asked_settings(request.config, model=request.model, system=request.system)
     if not settings.panel.subject:
         raise ConfigError("no model is named to measure: give --model, or name a subject under [panel] in the settings")
     # One model is measured, whoever plays the other roles of a probe.
@@ -87,9 +89,12 @@ def gate_model(request: Request, *, into: Path | None, references: str, day: str
     if request.estimate:
         tell(_estimated(plan, settings), request.output)
         return NOTHING
-    asked = Panel(players(panel, settings.models, Path(settings.folder)), timeout=panel.timeout)
+    check_models(settings)
+    answered = Answered()
+    played = players(panel, settings.models, Path(settings.folder), heard=answered.heard)
+    asked = Panel(played, timeout=panel.timeout)
     meter = Meter(asked, settings.budget)
-    found = _driven(plan, meter, asked)
+    found = _driven(plan, meter, asked, answered)
     # What was paid for is told before anything can go wrong with where it is kept.
     told = found if request.form is Form.JSON else _blocks(found, meter.spent, keeps=into is not None)
     tell(told, request.output)
@@ -110,6 +115,7 @@ def _plan(settings: Settings, lengths: str, day: str) -> _Plan:
         library=library.version,
         version=BehaviorDetector.version,
         date=_day(day),
+        effects=settings.tools,
     )
     pairs = tuple([Pair.of(probe, system=system) for probe in library.probes])
     return _Plan(pairs, terms, _contexts(lengths, references_of(benign, settings)))
@@ -134,8 +140,8 @@ def _contexts(lengths: str, own: Sequence[Reference]) -> dict[str, Sequence[Refe
         raise ConfigError(f"--references is none, or some of {known} with commas between them: {error}") from error
 
 
-def _driven(plan: _Plan, meter: Meter, panel: Panel) -> Gate | Failure:
-    course = _Course(plan)
+def _driven(plan: _Plan, meter: Meter, panel: Panel, answered: Answered) -> Gate | Failure:
+    course, foretold = _Course(plan), False
     with Display("measuring") as display:
 
         def told() -> str:
@@ -144,6 +150,8 @@ def _driven(plan: _Plan, meter: Meter, panel: Panel) -> Gate | Failure:
             return f"{before}{meter.answered:,} of {counted(course.total, 'call')} answered"
 
         def look() -> None:
+            nonlocal foretold
+            foretold = foretold or display.foretell(course.total, answered.first, at_once=answered.at_once)
             display.show(meter.answered, course.total, told)
 
         try:
@@ -190,7 +198,12 @@ def _share(plan: _Plan, *, exact: bool) -> Share:
 
 
 def _answer(query: Query, place: int, *, exact: bool) -> Reply:
-    """Answer as one does that turns violations down and does what twins ask: they come in turns, each in all orders."""
+    """Answer as one does that turns violations down and does what twins ask: they come in turns, each in all orders.
+
+    What is drawn in the form of a session ends the gate, whatever it says.
+    """
+    if not query.options:
+        return Reply(query=query, model="nobody", draws=(Draw(text=""),) * query.samples)
     wording = next(one for one in WORDINGS if set(one.options) == set(query.options))
     said = wording.comply if place // len(query.options) % 2 else wording.decline
     chances = {option: (0.8, 0.1)[option != said] if exact else float(option == said) for option in query.options}

@@ -20,7 +20,8 @@ from msgspec.structs import replace
 
 from theodolite.cli.cautions import cautions
 from theodolite.config.plugins import GROUPS, SWITCH, PluginWarning, plugins
-from theodolite.config.settings import FILE, Settings, StoreSettings, read_settings, trusted_tools
+from theodolite.config.probing import check_asking
+from theodolite.config.settings import FILE, Settings, StoreSettings, naming, read_settings, trusted_tools
 from theodolite.config.wiring import Instrument, wire
 from theodolite.core.errors import TheodoliteError
 from theodolite.core.intent import Effect
@@ -125,6 +126,8 @@ def examine(config: Path | None) -> Health:
         warnings.simplefilter("ignore", PluginWarning)
         try:
             settings = read_settings(config)
+            with naming(settings):
+                check_asking(settings)
             instrument = wire(replace(settings, store=replace(settings.store, path="")))
         except TheodoliteError as error:
             broken.append(str(error))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing, contextmanager
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Protocol
@@ -12,12 +13,14 @@ from typing import Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
+from theodolite.cli.answered import Answered, foreseen
 from theodolite.cli.choices import Form
 from theodolite.cli.exits import say
 from theodolite.cli.output import Show, reporting
 from theodolite.cli.progress import Progress
 from theodolite.cli.recordings import Recordings
 from theodolite.cli.stopping import Stop
+from theodolite.cli.unprobed import Prompts
 from theodolite.cli.waiting import Waiting
 from theodolite.config.plugins import PluginWarning
 from theodolite.config.settings import Settings, nearest, trusted_tools
@@ -37,6 +40,10 @@ from theodolite.runtime.purse import Spent
 from theodolite.runtime.replay import Sighting, replay
 
 __all__ = ("Judged", "Judging", "Request", "Taking", "Verb", "alone", "probed", "wired")
+
+
+# Sessions that were cut short which are named.
+_NAMED = 5
 
 
 class Request(Struct, frozen=True, kw_only=True):
@@ -62,18 +69,29 @@ class Verb(Struct, frozen=True):
 
 @contextmanager
 def wired(
-    settings: Settings, request: Request, *, calibration: Path | None = None, asks: bool = True
+    settings: Settings,
+    request: Request,
+    *,
+    calibration: Path | None = None,
+    asks: bool = True,
+    answered: Answered | None = None,
 ) -> Generator[Instrument, None, None]:
     """Give the instrument, and say in a line each which plug-ins were left out.
 
-    Without `asks` nobody is asked and nothing is kept. Raises what `wire` does, and ConfigError for a reader that is
-    not there.
+    Without `asks` nobody is asked and nothing is kept; `answered` counts what models answer. Raises what `wire` does,
+    and ConfigError for a reader that is not there.
     """
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always", PluginWarning)
         if not asks:
             settings = replace(settings, store=replace(settings.store, path="", raw_events=""))
-        instrument = wire(settings, store=request.store if asks else None, calibration=calibration, asks=asks)
+        instrument = wire(
+            settings,
+            store=request.store if asks else None,
+            calibration=calibration,
+            asks=asks,
+            heard=None if answered is None else answered.heard,
+        )
     for warning in said:
         say(f"warning: {warning.message}")
     with instrument:
@@ -99,7 +117,7 @@ class Judging:
     """The sessions of some recordings on their way into a report.
 
     `totals` counts what was reported. A stop, by a signal or by an error, ends it: what came to its end until then is
-    reported, what is half-read or half-answered is not.
+    reported, what is half-read or half-answered is not. `prompts` are those of the sessions that were read.
     """
 
     def __init__(
@@ -111,7 +129,8 @@ class Judging:
         self.held = Recordings(files, instrument.readers, reader=request.reader, kept=instrument.store)
         streams = request.form is not Form.TEXT and request.output is None
         self.progress = Progress(files, doing=verb.doing, streams=streams)
-        self.cut: set[str] = set()
+        self.cut: dict[str, int] = {}
+        self.prompts = Prompts(instrument.settings)
         self._verb = verb
         self._request = request
         self._only = only
@@ -156,7 +175,8 @@ class Judging:
             raise ConfigError(f"no recording holds a session {self._only!r}; {known}")
 
     def _meet(self, item: Recorded) -> None:
-        """Note the tools that are declared or called, of those that the settings name."""
+        """Note the prompt, and the tools that are declared or called, of those that the settings name."""
+        self.prompts.note(item)
         if isinstance(item, ToolsDeclared):
             self._unmet.difference_update([tool.name for tool in item.tools])
         elif isinstance(item, ToolCallProposed):
@@ -236,11 +256,15 @@ class Judging:
         used_up = "" if asked is None else f" Asked of models: {used(asked)}."
         done = f"{self._verb.done}{' and kept' if kept else ''}"
         say(f"stopped: what was {done} until here is {_line(self.totals)}{used_up}")
+        for name, answered in list(self.cut.items())[:_NAMED]:
+            if answered:
+                probes = counted(answered, "probe")
+                say(f"cut short: {probes} of {printable(name)} had answers, which are not reported: it is begun anew")
         origins = self.held.origins.items()
         waiting = [origin.file for name, origin in origins if name not in self._told and self._wanted(name)]
         files = [printable(str(file)) for file in self.held.files]
         at = files.index(waiting[0]) if waiting else self.progress.files
-        if at < len(files):
+        if at < len(files) and len(files) > 1:
             other = ", with another --store, since this one holds what was kept" if kept else ""
             through = f"{at:,} of {counted(len(files), 'file')} {'is' if at == 1 else 'are'} done"
             say(f"to go on: {through}; {self._verb.name} again from {files[at]} on{other}")
@@ -255,13 +279,16 @@ def alone(under: Judging) -> Generator[Sighting | Unreadable, None, None]:
     yield from replay(under.stop.until(under.recorded()), under.instrument.monitor)
 
 
-def probed(under: Judging, *, reason: str, probes: int = 1) -> Generator[Sighting | Unreadable, None, None]:
+def probed(
+    under: Judging, *, reason: str, answered: Answered, probes: int = 1
+) -> Generator[Sighting | Unreadable, None, None]:
     """Judge in this process, and have each session probed when it is over, so many times."""
     from theodolite.runtime.prober import Prober  # noqa: PLC0415 - an event loop, which nobody else needs
 
     fleet = under.instrument.monitor.fleet
     with Prober(fleet.panel, reason=reason, probes=probes) as prober:
-        waiting = Waiting(prober, fleet.purse, under.stop, under.progress)
+        foresees = partial(foreseen, instrument=under.instrument)
+        waiting = Waiting(prober, answered, foresees, under.stop, under.progress)
         under.cut = waiting.cut
         yield from replay(under.stop.until(under.recorded()), under.instrument.monitor, waiting)
         under.stop.check()  # what is still under way is cancelled, and not waited for

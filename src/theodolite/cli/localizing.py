@@ -9,6 +9,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from theodolite.cli.answered import Answered, foreseen
+from theodolite.cli.asking import of_recordings
 from theodolite.cli.choices import Form
 from theodolite.cli.estimating import estimated
 from theodolite.cli.exits import FINDING, NOT_JUDGED, NOTHING, say
@@ -16,8 +18,8 @@ from theodolite.cli.judging import wired
 from theodolite.cli.output import involved, spared
 from theodolite.cli.pending import awaited
 from theodolite.cli.probing import Request, settings_of
-from theodolite.cli.progress import Display
-from theodolite.cli.recordings import Recordings
+from theodolite.cli.progress import Display, span
+from theodolite.cli.recordings import Recordings, probed_before
 from theodolite.cli.telling import tell
 from theodolite.config.settings import nearest
 from theodolite.config.wiring import Instrument
@@ -65,8 +67,10 @@ def localize_session(request: Request) -> int:
     if request.form not in {Form.TEXT, Form.JSON}:
         raise ConfigError("what a search found is told as text or json: give --format one of these")
     files = find_recordings(request.paths)
+    settings = of_recordings(settings, probes=request.probes, before=probed_before(files))
     spared(request.output, *files, *involved(request, settings))
-    with wired(settings, request, asks=not request.estimate) as instrument:
+    answered = Answered()
+    with wired(settings, request, asks=not request.estimate, answered=answered) as instrument:
         detector = next((one for one in instrument.monitor.detectors if isinstance(one, BehaviorDetector)), None)
         if detector is None:
             raise ConfigError(f"detectors.{DETECTOR}.enabled is false: nothing is probed, and nothing to be searched")
@@ -75,7 +79,7 @@ def localize_session(request: Request) -> int:
             return estimated(
                 request, instrument, files, only=request.session, estimate=sized, further=partial(_further, sized)
             )
-        search = _Search(instrument, detector, probes=request.probes)
+        search = _Search(instrument, detector, answered, probes=request.probes)
         sighting = _sighting(request, instrument, files, search)
     told = search.told(sighting)
     tell(told if request.form is Form.JSON else _blocks(told), request.output)
@@ -164,8 +168,12 @@ class _Search:
     reason = "theodolite probe --localize"
     ahead = 0
 
-    def __init__(self, instrument: Instrument, detector: BehaviorDetector, *, probes: int) -> None:
+    def __init__(self, instrument: Instrument, detector: BehaviorDetector, answered: Answered, *, probes: int) -> None:
         self.probes = probes
+        self._instrument = instrument
+        self._answered = answered
+        self._foreseen = 0
+        self._foretold = False
         self._fleet = instrument.monitor.fleet
         self._budget = instrument.settings.budget
         self._detector = detector
@@ -180,6 +188,7 @@ class _Search:
     def probe(self, session: Session) -> Future[tuple[Decision, ...]]:
         """Do all of it, and give the decisions of the probes."""
         cases = _cases(session, self._fleet.askers)
+        self._foreseen = foreseen(session, self._instrument)
         done: Future[tuple[Decision, ...]] = Future()
         with Display("localizing") as display:
             work = partial(self._work, session, cases)
@@ -199,11 +208,22 @@ class _Search:
         return decisions
 
     def _show(self, display: Display) -> None:
-        display.show(0, None, self._line)
+        answered = self._answered
+        if not self._foretold:
+            self._foretold = display.foretell(self._foreseen, answered.first, at_once=answered.at_once)
+        if self._meter is None:
+            display.show(answered.calls, max(answered.calls, self._foreseen), partial(self._probing, display))
+        else:
+            display.show(0, None, self._searching)
 
-    def _line(self) -> str:
-        asked = counted(self.spent.calls, "call")
-        return f"probing, {asked} asked" if self._meter is None else f"searching, {asked} asked"
+    def _probing(self, display: Display) -> str:
+        done, total = self._answered.calls, max(self._answered.calls, self._foreseen)
+        left = display.left(done, total)
+        before = "" if left is None else f"{span(left)} left, "
+        return f"{before}probing, {done:,} of about {counted(total, 'call')} answered"
+
+    def _searching(self) -> str:
+        return f"searching, {counted(self._answered.calls, 'call')} answered"
 
     def told(self, sighting: Sighting) -> _Told:
         """Return what is told of it."""

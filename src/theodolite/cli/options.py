@@ -56,8 +56,9 @@ Model = Annotated[
         "--model",
         "-m",
         metavar="MODEL",
-        help="Who answers probes: a name of [models] in the settings, `local` (the embedded model), `local:FILE.gguf`, "
-        "or KIND:MODEL, as `openai:gpt-5.1`. By default the subject of [panel].",
+        help="Who answers: `local` (the embedded model), `local:FILE.gguf`, KIND:MODEL as `openai:gpt-5.1`, or a name "
+        "of [models] in the settings.",
+        show_default="the subject of [panel]",
     ),
 ]
 System = Annotated[
@@ -65,6 +66,6 @@ System = Annotated[
     typer.Option(
         "--system",
         metavar="FILE",
-        help="The agent's system prompt, for both arms of the probes: copied out of the recording, to the character.",
+        help="The agent's system prompt, to the character: everybody who is asked a probe gets it.",
     ),
 ]

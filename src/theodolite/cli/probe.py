@@ -19,26 +19,22 @@ __all__ = ("EXAMPLES", "probe")
 
 EXAMPLES = """Examples:
 
-theodolite probe session.json --model openai:gpt-5.1 --estimate
+theodolite demo --save demo
 
-theodolite probe session.json --model local --system prompt.txt
+theodolite probe demo/clean.json --model local --estimate
 
-theodolite probe session.json --model openai:gpt-5.1 --localize
+theodolite probe demo/clean.json --model local --probes 1
+
+theodolite probe session.json --model openai:gpt-5.1 --system prompt.txt --probes 12
 
 theodolite probe --gate --model openai:gpt-5.1 --system prompt.txt --into bank.calibration.json
 """
 
 _Paths = Annotated[
     list[Path] | None,
-    typer.Argument(
-        metavar="PATH",
-        help="Recordings, as of `scan`; with --gate none.",
-        show_default=False,
-    ),
+    typer.Argument(metavar="PATH", help="Recordings, as of `scan`; with --gate none.", show_default=False),
 ]
-_Session = Annotated[
-    str | None, typer.Option("--session", metavar="ID", help="Probe this session only, of those in the recordings.")
-]
+_Session = Annotated[str | None, typer.Option("--session", metavar="ID", help="Probe this session only.")]
 _Probes = Annotated[
     int | None,
     typer.Option(
@@ -46,50 +42,48 @@ _Probes = Annotated[
         min=1,
         max=64,
         metavar="N",
-        help="Put N probes to each session; 6 by default, one of each type.",
-        show_default=False,
+        help="Put N probes to each session. Drift of decisions alone takes 12 to alarm.",
+        show_default="6, one of each type",
     ),
 ]
 _Estimate = Annotated[
     bool,
-    typer.Option(
-        "--estimate", metavar="", help="Ask nobody, keep nothing; say how many calls and tokens it would take."
-    ),
+    typer.Option("--estimate", metavar="", help="Ask nobody; say how many calls and tokens it would take."),
 ]
 _Localize = Annotated[
     bool,
     typer.Option(
         "--localize",
         metavar="",
-        help="Where a probe shows drift, search for the message or tool result that carries it, and probe again "
-        "without it. For one session.",
+        help="Search one session for the message that carries its drift, and probe it without that.",
     ),
 ]
 _Gate = Annotated[
     bool,
     typer.Option(
-        "--gate",
-        metavar="",
-        help="Probe no session: find out whether the model can be measured under the policy of --system at all.",
+        "--gate", metavar="", help="Find out whether the model can be measured under the policy of --system at all."
     ),
 ]
 _Into = Annotated[
     Path | None,
-    typer.Option("--into", metavar="FILE", help="Keep the gate in this calibration artefact, made if absent."),
+    typer.Option(
+        "--into", metavar="FILE", help="For --gate, keep the result in this calibration artefact, made if absent."
+    ),
 ]
 _References = Annotated[
     str | None,
     typer.Option(
         "--references",
         metavar="LENGTHS",
-        help="For --gate, the lengths of benign contexts that decisions are held against, of brief, short, medium and, "
-        "with contexts of your own, long, with commas between them; or none. short by default.",
-        show_default=False,
+        help="For --gate, ask behind benign contexts too, of brief, short, medium, long, with commas; or none.",
+        show_default="short",
     ),
 ]
 _Date = Annotated[
     str | None,
-    typer.Option("--date", metavar="DAY", help="For --gate, the day it is dated, as 2026-11-30; today by default."),
+    typer.Option(
+        "--date", metavar="DAY", help="For --gate, the day that it is dated, as 2026-11-30.", show_default="today"
+    ),
 ]
 
 
@@ -111,10 +105,12 @@ def probe(  # noqa: PLR0913, PLR0917 - every option is an argument: that is how 
     config: ConfigFile = None,
     reader: ReaderName = None,
 ) -> None:
-    """Ask a model the same questions as it is in the session, and clean; show how the answers differ.
+    """Put questions under pressure to copies of recorded sessions, and compare the answers with clean ones.
 
-    The session itself is not touched. What the model is asked holds the session's last messages unredacted, so it goes
-    to whoever runs that model. A model that is not the agent's own says nothing about the agent.
+    Four may be asked: a copy of the session, a shadow that knows its shape alone, a benign conversation of like length,
+    and, where it is close, an instance without context. The session itself is not touched. What the copy is asked holds
+    the session's last messages unredacted, so it goes to whoever runs that model. A model that is not the agent's own
+    says nothing about the agent. The last line of the report is the verdict.
 
     Exit status: 0 every session was answered for, 1 a copy told the planted reference and nobody else did, or the
     probes of a session together alarm, 2 the command or the configuration is wrong, 3 a probe failed, a part could not

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from theodolite.cli.exits import say
 from theodolite.core.reader import Recorded
+from theodolite.reports.escaping import inert
 from theodolite.reports.layout import counted
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ _PATIENCE = 1.0
 EVERY = 100
 # Seconds between two lines in a log: often enough to see that it lives, seldom enough to read the rest. Our choice.
 _LINES = 10.0
+# Seconds from which on it is said beforehand how long something will take. Our choice: nobody leaves for less.
+_LONG = 60.0
 
 
 class Display:
@@ -84,22 +87,53 @@ class Display:
                 self._bar.start()
             self._bar.update(self._bar.task_ids[0], completed=done, total=total or None, told=told())
 
+    def say(self, text: str) -> None:
+        """Say something once, in a line of its own: above the bar, where there is one."""
+        if self._hidden:
+            return
+        if self._bar is None:
+            say(f"{self._before}{text}")
+        else:
+            self._bar.console.print(inert(f"{self._before}{text}"), markup=False, highlight=False, soft_wrap=True)
+
+    def foretell(self, calls: float, first: float | None, *, at_once: int = 1) -> bool:
+        """Say how long so many calls will take by the first of them, where that is long; return whether it was known.
+
+        `first` is the seconds that it took, None before it is over.
+        """
+        if first is None:
+            return False
+        seconds = first * calls / at_once
+        if seconds >= _LONG:
+            one = "one at a time" if at_once == 1 else f"{at_once} at a time"
+            self.say(
+                f"about {counted(round(calls), 'call')}, {one}; the first took {first:,.1f} s, and all will take about "
+                f"{span(seconds)}"
+            )
+        return True
+
 
 class Probes(Struct, kw_only=True):
-    """Probes so far: of how many sessions, how many of those are over, and the calls asked and answered for them."""
+    """Probes so far: of how many sessions, how many of those are over, the calls foreseen for them and answered.
+
+    `first` is how many seconds the first call took, `at_once` how many calls are under way at once.
+    """
 
     sessions: int = 0
     over: int = 0
-    asked: int = 0
+    foreseen: int = 0
     answered: int = 0
+    first: float | None = None
+    at_once: int = 1
 
 
 class Progress:
     """Shows how far the reading of files is, and the probing of what they hold, with the time left.
 
     Where nobody is probed, the time left takes the bytes still to be read to be as slow as those before. It is not told
-    where a file has no size, as a pipe has none, nor when all was read. Where somebody is, it takes the probes still to
-    come to be as slow as those that are over, and the bytes still to be read to hold as many as those before. `doing`
+    where a file has no size, as a pipe has none, nor when all was read. Where somebody is, it takes the calls still to
+    come to be as slow as those that were answered, and the bytes still to be read to hold as many as those before; once
+    the first call is over it says how long all will take, if that is more than a minute. `doing`
     and `clock` are those of a Display. `streams` says that the report is written as it comes: on the same terminal the
     two would garble each other, and nothing is shown.
     """
@@ -115,6 +149,7 @@ class Progress:
         self.files = 0
         self.sessions = 0
         self.probes = Probes()
+        self._foretold = False
         self._sizes = [_size(file) for file in files]
         self._total = sum(size or 0 for size in self._sizes)
         self._before = 0
@@ -152,13 +187,16 @@ class Progress:
     def left(self) -> float | None:
         """Return the seconds that it will still take; None where nobody can say."""
         if self.probes.sessions:
-            return self._display.left(self.probes.over, self._expected)
+            return self._display.left(self.probes.answered, self._calls)
         return None if None in self._sizes else self._display.left(self._done, self._total)
 
     def show(self) -> None:
         """Show how far it is."""
         if self.probes.sessions:
-            self._display.show(self.probes.over, self._expected, self.__str__)
+            probes = self.probes
+            if not self._foretold:
+                self._foretold = self._display.foretell(self._calls, probes.first, at_once=probes.at_once)
+            self._display.show(probes.answered, self._calls, self.__str__)
         else:
             self._display.show(self._done, self._total, self.__str__)
 
@@ -168,8 +206,8 @@ class Progress:
         parts = [] if left is None else [f"{span(left)} left"]
         files = f"{self.files:,} of {counted(len(self._sizes), 'file')}"
         if self.probes.sessions:
-            calls = f"{self.probes.answered:,} of {counted(self.probes.asked, 'call')} answered"
-            return ", ".join([*parts, self._probed(), calls, files])
+            calls = f"{self.probes.answered:,} of about {counted(round(self._calls), 'call')} answered"
+            return ", ".join([*parts, calls, self._probed(), files])
         rate = f"{self._events / max(self._display.seconds, 1e-9):,.0f} a second"
         size = [] if None in self._sizes else [f"{self._done / 1e6:,.1f} of {self._total / 1e6:,.1f} MB"]
         told = [counted(self.sessions, "session"), counted(self._events, "event"), rate]
@@ -189,6 +227,13 @@ class Progress:
         """How many sessions will have been probed in the end."""
         known = not (self._whole or None in self._sizes) and 0 < self._done < self._total
         return self.probes.sessions * (self._total / self._done if known else 1.0)
+
+    @property
+    def _calls(self) -> float:
+        """About how many calls will have been answered in the end."""
+        probes = self.probes
+        each = probes.foreseen / probes.sessions if probes.sessions else 0.0
+        return max(float(probes.answered), each * self._expected)
 
     def _probed(self) -> str:
         over, all_told = self.probes.over, round(self._expected)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import os
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from pathlib import Path, PurePath
 from types import MappingProxyType
 
@@ -13,13 +17,18 @@ from msgspec.structs import replace
 from theodolite.core.event import SessionEnded
 from theodolite.core.lines import session_name
 from theodolite.core.reader import Reader, Recorded, Unreadable
+from theodolite.core.recording import HEADER
 from theodolite.core.store import ReadableStore
 from theodolite.core.text import printable
 from theodolite.readers.detection import open_recording
 from theodolite.reports.totals import Origin
 from theodolite.runtime.replay import goes_on
 
-__all__ = ("Recordings", "session_names")
+__all__ = ("Recordings", "probed_before", "session_names")
+
+# How a recording of our own begins, and one that is packed; what stands in a line that asks for a probe, or settles it.
+_OWN, _PACKED = HEADER.partition(b",")[0], b"\x1f\x8b"
+_ASKS, _SETTLES = b'"ProbeRequested"', b'"InquirySettled"'
 
 
 class Recordings:
@@ -112,6 +121,29 @@ class Recordings:
         if head is not None:
             self._before[name] = head.n + 1
         return name
+
+
+def probed_before(files: Iterable[Path]) -> int:
+    """Return how many probes a session of these files was put at most while it was recorded; more if in doubt.
+
+    Reads recordings of our own only, which alone hold any. What cannot be read is told by who reads it next.
+    """
+    return max(map(_probed_before, files), default=0)
+
+
+def _probed_before(file: Path) -> int:
+    asked = settled = 0
+    # A pipe gives what it holds once.
+    with suppress(OSError, EOFError, zlib.error), ExitStack() as stack:
+        opened = stack.enter_context(file.open("rb")) if file.is_file() else io.BytesIO()
+        packed = opened.read(len(_PACKED)) == _PACKED
+        opened.seek(0)
+        lines = gzip.GzipFile(fileobj=opened) if packed else opened
+        if lines.readline(len(_OWN)) == _OWN:
+            for line in lines:
+                asked += _ASKS in line
+                settled += _SETTLES in line
+    return max(asked, settled)
 
 
 def session_names(files: Iterable[Path]) -> dict[Path, str]:

@@ -10,7 +10,7 @@ import typer
 
 from theodolite.cli.choices import Form, Reached, one_of
 from theodolite.cli.exits import answering
-from theodolite.cli.options import ConfigFile, Format, Model, Output, Paths, ReaderName, Store, System
+from theodolite.cli.options import ConfigFile, Format, Output, Paths, ReaderName, Store, System
 
 __all__ = ("EXAMPLES", "scan")
 
@@ -37,6 +37,16 @@ _Jobs = Annotated[
 _Calibration = Annotated[
     Path | None,
     typer.Option("--calibration", metavar="FILE", help="Grade by this artefact instead of the shipped thresholds."),
+]
+_Model = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        "-m",
+        metavar="MODEL",
+        help="Put one probe to each session when it is over, and let this model answer: named as for `probe`.",
+        show_default="the subject of [panel]",
+    ),
 ]
 _NoProbes = Annotated[
     bool, typer.Option("--no-probes", metavar="", help="Ask no model anything, also where the settings name one.")
@@ -94,7 +104,7 @@ def scan(  # noqa: PLR0913, PLR0917 - every option is an argument: that is how t
     calibration: _Calibration = None,
     config: ConfigFile = None,
     reader: ReaderName = None,
-    model: Model = None,
+    model: _Model = None,
     system: System = None,
     no_probes: _NoProbes = False,
     baseline: _Baseline = None,
@@ -105,7 +115,8 @@ def scan(  # noqa: PLR0913, PLR0917 - every option is an argument: that is how t
 ) -> None:
     """Judge recorded sessions, and report what was found, why, and what could not be judged.
 
-    Where a model is named, here or in the settings, each session is probed when it is over.
+    Where a model is named, here or in the settings, each session is put one probe when it is over: enough for a planted
+    reference that is told, and by itself for no other finding. `theodolite probe` puts more.
 
     Exit status: 0 nothing new was found, 1 there is a new finding, 2 the command or the configuration is wrong, 3 a
     session has not enough evidence or failed, or a part could not be read. 2 goes before 1, and 1 before 3. The form of

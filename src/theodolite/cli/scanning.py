@@ -10,7 +10,9 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from theodolite.cli.asking import of_recordings, with_model, with_system, without_models
+from theodolite.cli.answered import Answered
+from theodolite.cli.asking import of_recordings, without_models
+from theodolite.cli.asking import settings_of as asked_settings
 from theodolite.cli.cautions import cautions
 from theodolite.cli.choices import Form, Reached
 from theodolite.cli.exits import FINDING, NOT_JUDGED, NOTHING, say
@@ -19,7 +21,8 @@ from theodolite.cli.judging import Request as Judgeable
 from theodolite.cli.output import involved, spared
 from theodolite.cli.parallel import Plan, judge
 from theodolite.cli.triaging import Baseline, triage_of
-from theodolite.config.settings import Settings, read_settings
+from theodolite.config.models import lacking
+from theodolite.config.settings import Settings
 from theodolite.config.wiring import Instrument
 from theodolite.core.errors import ConfigError
 from theodolite.core.policy import Action, Outcome, highest
@@ -58,8 +61,11 @@ def scan_recordings(request: Request) -> int:
     """Scan, write the report, and return the exit status. Raises TheodoliteError and KeyboardInterrupt."""
     if request.calls and request.form is not Form.TEXT:
         raise ConfigError("--calls is for text: leave it out; json and jsonl always tell of every call")
-    settings = with_system(with_model(read_settings(request.config), request.model), request.system)
+    settings = asked_settings(request.config, model=request.model, system=request.system)
     settings = of_recordings(settings) if request.probes else without_models(settings)
+    lacks = lacking(settings.panel, settings.models, Path(settings.folder))
+    if lacks:  # a scan tells what it can without probes
+        say(f"warning: {lacks}; until then no session is probed")
     triage = triage_of(request.baseline, request.suppressions, request.today)
     files = find_recordings(request.paths)
     spared(request.output, *files, *involved(request, settings))
@@ -68,14 +74,15 @@ def scan_recordings(request: Request) -> int:
     spared(request.write_baseline, *files, *kept, option="--write-baseline")
     baseline = None if request.write_baseline is None else Baseline(request.write_baseline)
     fail_on = None if request.fail_on is None else Action(request.fail_on)
-    with wired(settings, request, calibration=request.calibration) as instrument:
+    answered = Answered()
+    with wired(settings, request, calibration=request.calibration, answered=answered) as instrument:
         _check(request, instrument)
         for caution in cautions(instrument, fail_on):
             say(f"warning: {caution}")
         judging = Judging(SCAN, request, instrument, files)
         pages = pages_of(instrument.monitor.detectors)
         text = partial(TextReport, pages=pages, calls=True) if request.calls else None
-        judging.report(_judged(request, settings), _Triaging(triage, baseline), text=text)
+        judging.report(_judged(request, settings, answered), _Triaging(triage, baseline), text=text)
     if request.form is Form.JSONL or request.output is not None:
         judging.say_result()
         for line in triage_lines(judging.totals, triage.result(complete=True)):
@@ -124,10 +131,10 @@ class _Triaging:
         return self._triage.result(complete=complete)
 
 
-def _judged(request: Request, settings: Settings) -> Judged:
+def _judged(request: Request, settings: Settings, answered: Answered) -> Judged:
     """Return who judges: this process, with models or without, or several."""
     if settings.panel.subject:
-        return partial(probed, reason="theodolite scan")
+        return partial(probed, reason="theodolite scan", answered=answered)
     return alone if request.jobs == 1 else partial(_split, request=request)
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import Future, wait
 from functools import partial
 
+from theodolite.cli.answered import Answered
 from theodolite.cli.progress import Progress
 from theodolite.cli.stopping import Stop
 from theodolite.core.policy import Decision
 from theodolite.core.reading import Reading
-from theodolite.runtime.purse import Purse
+from theodolite.detectors.behavior.detector import BehaviorState
+from theodolite.reports.probes import DETECTOR
 from theodolite.runtime.replay import Probing
 from theodolite.runtime.session import Session
 
@@ -22,13 +25,22 @@ _LOOK = 0.1
 class Waiting:
     """A prober for `replay`: its answers are waited for with a look at `stop`, and shown by `progress`.
 
-    Once it is stopped, what is there is taken, and what is under way is cancelled: `cut` has those sessions.
+    `answered` counts the calls, `foresees` says how many a session will take. Once it is stopped, what is there is
+    taken, and what is under way is cancelled: `cut` has those sessions, with how many of their probes were answered.
     """
 
-    def __init__(self, prober: Probing, purse: Purse, stop: Stop, progress: Progress) -> None:
-        self.cut: set[str] = set()
+    def __init__(
+        self,
+        prober: Probing,
+        answered: Answered,
+        foresees: Callable[[Session], int],
+        stop: Stop,
+        progress: Progress,
+    ) -> None:
+        self.cut: dict[str, int] = {}
         self._prober = prober
-        self._purse = purse
+        self._answered = answered
+        self._foresees = foresees
         self._stop = stop
         self._progress = progress
 
@@ -50,40 +62,51 @@ class Waiting:
     def probe(self, session: Session) -> Future[tuple[Decision, ...]]:
         """Have a session probed, unless it is stopped."""
         if self._stop.error is not None:
-            self.cut.add(session.id)
+            self.cut[session.id] = 0
             nothing: Future[tuple[Decision, ...]] = Future()
             nothing.set_result(())
             return nothing
+        foreseen = self._foresees(session)
         self._progress.probes.sessions += 1
+        self._progress.probes.foreseen += foreseen
         answers = self._prober.probe(session)
-        answers.add_done_callback(partial(self._count, session))
-        return _Answers(answers, self, session.id)
+        answers.add_done_callback(partial(self._count, session, foreseen))
+        return _Answers(answers, self, session)
 
-    def waited(self, answers: Future[tuple[Decision, ...]], session: str) -> tuple[Decision, ...]:
+    def waited(self, answers: Future[tuple[Decision, ...]], session: Session) -> tuple[Decision, ...]:
         """Return the answers when they are there, or nothing once it is stopped."""
         while self._stop.error is None and not answers.done():
             wait((answers,), _LOOK)
-            self._progress.probes.asked = self._purse.spent.calls
-            self._progress.show()
+            self._look()
         if not answers.done():
-            self.cut.add(session)
+            state = session.recall(DETECTOR)
+            self.cut[session.id] = state.accumulator.scored if isinstance(state, BehaviorState) else 0
             answers.cancel()
             return ()
         return answers.result()
 
-    def _count(self, session: Session, answers: Future[tuple[Decision, ...]]) -> None:
-        """Count a session that is over; its calls as answered where anything was read of an answer."""
+    def _look(self) -> None:
+        probes = self._progress.probes
+        probes.answered, probes.first, probes.at_once = (
+            self._answered.calls,
+            self._answered.first,
+            self._answered.at_once,
+        )
+        self._progress.show()
+
+    def _count(self, session: Session, foreseen: int, answers: Future[tuple[Decision, ...]]) -> None:
+        """Count a session that is over, with the calls that it took: none still come where nobody answered."""
         if not answers.cancelled() and answers.exception() is None:
             self._progress.probes.over += 1
             said = [signal.said for decision in answers.result() for signal in decision.signals]
-            if any(isinstance(one, Reading) for one in said):
-                self._progress.probes.answered += session.spent.calls
+            answered = any(isinstance(one, Reading) for one in said)
+            self._progress.probes.foreseen += (session.spent.calls if answered else 0) - foreseen
 
 
 class _Answers(Future[tuple[Decision, ...]]):
     """Answers under way, of a session."""
 
-    def __init__(self, under: Future[tuple[Decision, ...]], waiting: Waiting, session: str) -> None:
+    def __init__(self, under: Future[tuple[Decision, ...]], waiting: Waiting, session: Session) -> None:
         super().__init__()
         self._under = under
         self._waiting = waiting

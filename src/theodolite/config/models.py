@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import ClassVar, Literal, TypeAlias
 
@@ -26,8 +26,10 @@ __all__ = (
     "PydanticAISettings",
     "ResponsesSettings",
     "chosen",
+    "lacking",
     "open_model",
-    "played", "players",
+    "played",
+    "players",
 )
 
 # Each adapter loads an SDK of its own: only the one that is named is imported, by `open`.
@@ -59,6 +61,20 @@ class LocalSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             temperature=self.temperature,
             max_tokens=self.max_tokens,
             seed=self.seed,
+        )
+
+    def lacking(self, folder: Path) -> str:
+        """Return what its weights lack to be asked, and what to do; nothing where they are there."""
+        if self.model:
+            path = folder / self.model
+            return "" if path.is_file() else f"there is no file {path}: name a GGUF file"
+        from theodolite.models.local.weights import SMOLLM2  # noqa: PLC0415 - as said
+
+        if SMOLLM2.path().is_file():
+            return ""
+        return (
+            f"the weights of the embedded model are not on this machine (looked for {SMOLLM2.path()}): run "
+            "`theodolite models pull`"
         )
 
 
@@ -251,11 +267,33 @@ def played(panel: PanelSettings, models: Mapping[str, ModelSettings]) -> dict[Ro
     return names
 
 
-def players(panel: PanelSettings, models: Mapping[str, ModelSettings], folder: Path = Path()) -> dict[Role, Model]:
+def lacking(panel: PanelSettings, models: Mapping[str, ModelSettings], folder: Path = Path()) -> str:
+    """Return what a model lacks that plays a role, and what to do; nothing where all can be asked.
+
+    Raises ConfigError for a name that is none of the models'.
+    """
+    for name in dict.fromkeys(played(panel, models).values()):
+        model = models[name]
+        lacks = model.lacking(folder) if isinstance(model, LocalSettings) else ""
+        if lacks:
+            return f"models.{name}: {lacks}"
+    return ""
+
+
+def players(
+    panel: PanelSettings,
+    models: Mapping[str, ModelSettings],
+    folder: Path = Path(),
+    *,
+    heard: Callable[[Model], Model] | None = None,
+) -> dict[Role, Model]:
     """Return who plays which role; nobody one that no name is given for. Each model is opened once.
 
-    Raises ConfigError for a name that is none of the models', and what `open_model` raises.
+    `heard` makes of each the one that is asked. Raises ConfigError for a name that is none of the models', and what
+    `open_model` raises.
     """
     names = played(panel, models)
     opened = {name: open_model(name, models[name], folder) for name in dict.fromkeys(names.values())}
+    if heard is not None:
+        opened = {name: heard(model) for name, model in opened.items()}
     return {role: opened[name] for role, name in names.items()}

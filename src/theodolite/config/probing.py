@@ -13,6 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from theodolite.config.settings import Settings, explained, read_named
+from theodolite.config.tables import configured
 from theodolite.core.arguments import is_mapping, is_sequence
 from theodolite.core.calibration import Calibration
 from theodolite.core.detector import AnyDetector
@@ -26,12 +27,45 @@ from theodolite.detectors.behavior.references import Kind, Length, Reference, Wr
 from theodolite.detectors.fusion import HijackFusion
 from theodolite.detectors.fusion import shipped as shipped_fusion
 
-__all__ = ("fused", "gated", "given_to_ask", "library_of", "references_of")
+__all__ = ("check_asking", "fused", "gated", "given_to_ask", "library_of", "references_of")
 
 # Of a file of benign contexts. Our choice: room for a hundred of some 40,000 characters each.
 _DOCUMENT = 4_194_304
 
 _T = TypeVar("_T")
+
+
+def check_asking(settings: Settings) -> None:
+    """Refuse what is wrong with the table of the detector that probes, before any of it is replaced.
+
+    Raises ConfigError for a value that does not belong there, for a judge that nobody plays, and for a system prompt
+    that is the name of a file. Of a detector that is switched off nothing is asked.
+    """
+    name = BehaviorDetector.name
+    given = settings.detectors.get(name, {})
+    if given.get("enabled") is False:
+        return
+    table = {key: value for key, value in given.items() if key != "enabled"}
+    configured(name, BehaviorDetector, dict(table))
+    if table.get("judge") is True and not settings.panel.judge:
+        raise ConfigError(
+            f"detectors.{name}.judge = true needs a model that judges: name one of [models] as judge under [panel], or "
+            "leave judge = true out"
+        )
+    system = table.get("system")
+    if isinstance(system, str) and _is_file(Path(settings.folder), system):
+        raise ConfigError(
+            f"detectors.{name}.system is the text of the system prompt, and {brief(system)} is the name of a file: "
+            'give the text itself, between two """, or name the file by --system of theodolite probe or scan'
+        )
+
+
+def _is_file(folder: Path, text: str) -> bool:
+    """Whether a text is rather the name of a file, seen from the settings or from here, than what it says."""
+    try:
+        return "\n" not in text and bool(text) and any((start / text).is_file() for start in (folder, Path()))
+    except (OSError, ValueError):  # too long for a name, or with a NUL
+        return False
 
 
 def given_to_ask(make: Callable[..., _T], table: Mapping[str, object], settings: Settings) -> Callable[..., _T]:

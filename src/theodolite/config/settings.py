@@ -10,7 +10,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import get_type_hints
+from typing import get_args, get_type_hints
 
 import msgspec
 from msgspec import Struct
@@ -40,6 +40,7 @@ __all__ = (
     "StoreSettings",
     "age",
     "explained",
+    "keys_of",
     "naming",
     "nearest",
     "read_named",
@@ -213,7 +214,7 @@ def read_settings(path: Path | None = None) -> Settings:
     try:
         return msgspec.convert({**document, "folder": str(path.parent), "file": str(path)}, Settings)
     except msgspec.ValidationError as error:
-        raise ConfigError(f"{path}: {explained(str(error), _keys(Settings), elsewhere=_OPEN_KEYS)}") from error
+        raise ConfigError(f"{path}: {explained(str(error), keys_of(Settings), elsewhere=_OPEN_KEYS)}") from error
 
 
 def _parsed(path: Path) -> dict[str, object]:
@@ -337,7 +338,8 @@ def _meant(key: str, keys: Sequence[str], elsewhere: Sequence[str]) -> str:
         if alike:
             here = [one for one in named[alike[0]] if one == table + alike[0]]
             return f"did you mean {' or '.join(map(repr, here or named[alike[0]]))}?"
-    return f"known: {', '.join(sorted(one for one in keys if one == table + _last(one)))}"
+    here = [one for one in keys if one == table + _last(one)]
+    return f"known: {', '.join(sorted(here or keys))}"
 
 
 def _last(key: str) -> str:
@@ -350,7 +352,7 @@ def _explained_model(message: str, name: str, table: object) -> str:
     if isinstance(kind, str) and kind not in KINDS:
         return f"{name}: there is no kind {brief(kind)}; known: {', '.join(KINDS)}"
     if "unknown field" in message:
-        keys = ["kind", *KINDS[kind].__struct_fields__] if isinstance(kind, str) else []
+        keys = ["kind", *keys_of(KINDS[kind])] if isinstance(kind, str) else []
         return f"{name}: {explained(message, keys)}"
     return explained(message, [], f"{name}.")
 
@@ -365,12 +367,18 @@ def nearest(name: str, known: list[str]) -> str:
     return f"did you mean '{close[0]}'?" if close else f"known: {', '.join(sorted(known))}"
 
 
-def _keys(kind: type[Struct], before: str = "") -> list[str]:
-    keys: list[str] = []
-    for name, hint in get_type_hints(kind).items():
-        if name in {*_PLACE, "__match_args__"} or name.startswith("__"):
+def keys_of(kind: type[Struct], before: str = "") -> list[str]:
+    """Return the keys of a table, with those of the tables in it; `before` stands before each.
+
+    >>> keys_of(PanelSettings, "panel.")[:2]
+    ['panel.subject', 'panel.shadow']
+    """
+    hints, keys = get_type_hints(kind), list[str]()
+    for name in kind.__struct_fields__:
+        if name in _PLACE:
             continue
         keys.append(before + name)
-        if isinstance(hint, type) and issubclass(hint, Struct):
-            keys.extend(_keys(hint, f"{before}{name}."))
+        for one in (hints[name], *get_args(hints[name])):  # the table itself, or one that may be left out
+            if isinstance(one, type) and issubclass(one, Struct):
+                keys.extend(keys_of(one, f"{before}{name}."))
     return keys

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import hmac
-import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from operator import attrgetter
@@ -12,17 +11,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar, cast
 
-import msgspec
-from msgspec import Struct
-
 from theodolite.config.grading import fitted
 from theodolite.config.models import played, players
 from theodolite.config.plugins import leave_out, plugins
-from theodolite.config.probing import fused, gated, given_to_ask
-from theodolite.config.settings import Settings, explained, naming, nearest, read_settings
+from theodolite.config.probing import check_asking, fused, gated, given_to_ask
+from theodolite.config.settings import Settings, naming, nearest, read_settings
+from theodolite.config.tables import configured
 from theodolite.core.detector import AnyDetector
 from theodolite.core.errors import ConfigError, StoreError
 from theodolite.core.fusion import AnyFusion
+from theodolite.core.inquiry import Role
+from theodolite.core.model import Model
 from theodolite.core.policy import STARTING_MODES, Policy
 from theodolite.core.reader import Reader
 from theodolite.core.reading import Failure
@@ -32,7 +31,6 @@ from theodolite.core.store import Store
 from theodolite.core.text import brief
 from theodolite.core.verifier import Verifier
 from theodolite.detectors.anomaly.detector import AnomalyDetector
-from theodolite.detectors.anomaly.tasks import TASK_WORDS
 from theodolite.detectors.behavior.detector import BehaviorDetector
 from theodolite.detectors.fusion import HijackFusion
 from theodolite.detectors.trajectory.answer import AnswerDetector
@@ -130,12 +128,14 @@ def wire(
     asks: bool = True,
     live: bool = False,
     secret: bytes | None = None,
+    heard: Callable[[Model], Model] | None = None,
 ) -> Instrument:
     """Return the instrument of some settings; a store or calibration given here takes the place of theirs.
 
     Without `asks` no model is opened, and whoever asks is answered by a Failure. With `live` sessions that have open
     inquiries are held on the shelf of the settings; recordings can be read again. `secret` is that of the Monitor;
-    without it one is made from the key, or anew where there is none.
+    without it one is made from the key, or anew where there is none. `heard` makes of each model that is opened the one
+    that is asked.
 
     A store that is given open is flushed when the instrument is closed, and stays open: it is the caller's, who seals
     what is put into it where that is wanted. A plug-in that cannot be used gives a PluginWarning and is left out,
@@ -146,13 +146,15 @@ def wire(
     for named, path in (("the store", store), ("the calibration", calibration)):
         _check_path(named, path if isinstance(path, Path) else None)
     with naming(settings):
-        return _wired(settings, store, calibration, asks=asks, live=live, secret=secret)
+        models = players(settings.panel, settings.models, Path(settings.folder), heard=heard) if asks else {}
+        return _wired(settings, store, calibration, models, asks=asks, live=live, secret=secret)
 
 
 def _wired(
     settings: Settings,
     store: Store | Path | None,
     calibration: Path | None,
+    models: Mapping[Role, Model],
     *,
     asks: bool,
     live: bool,
@@ -161,6 +163,8 @@ def _wired(
     folder = Path(settings.folder)
     _check_paths(settings, folder)
     played(settings.panel, settings.models)  # also where nobody is asked: what is wrong with it is told now
+    if settings.panel.subject:
+        check_asking(settings)
     key = read_key(folder / settings.store.key_file, "store.key_file") if settings.store.key_file else None
     raw = settings.store.raw_events
     if raw and key is None:
@@ -183,7 +187,7 @@ def _wired(
         redactor=redactor,
         calibration=artefact,
         effects=settings.tools,
-        panel=_panel(settings, folder) if asks else None,
+        panel=_panel(models, settings.panel.timeout),
         budget=settings.budget,
         shelf=_shelf(settings, folder, key) if live else None,
         secret=secret or (hmac.digest(key, b"theodolite session secret 1", "sha256") if key else None),
@@ -197,14 +201,13 @@ def _wired(
     return Instrument(settings, build(store=opened, closing=(opened.close,)), readers, opened, key)
 
 
-def _panel(settings: Settings, folder: Path) -> Panel | None:
-    models = players(settings.panel, settings.models, folder)
+def _panel(models: Mapping[Role, Model], timeout: float) -> Panel | None:
     if not models:
         return None
     # The event loop takes some 80 ms to import: only those who ask models pay for it.
     from theodolite.runtime.drive import Panel  # noqa: PLC0415
 
-    return Panel(models, timeout=settings.panel.timeout)
+    return Panel(models, timeout=timeout)
 
 
 def _shelf(settings: Settings, folder: Path, key: bytes | None) -> Shelf | None:
@@ -330,7 +333,7 @@ def _detectors(settings: Settings, offered: Mapping[str, Callable[..., AnyDetect
     for name in settings.detectors.keys() & _ASKING:
         # Where no model is named it is off, and nobody has said so: what is wrong with it is told now.
         if settings.detectors[name].get("enabled", True) is True:
-            _configured(name, _DETECTORS[name], _table(settings, name))
+            configured(name, _DETECTORS[name], _table(settings, name))
     made = [_detector(name, kind, settings) for name, kind in offered.items() if _enabled(name, settings)]
     return [detector for detector in made if detector is not None]
 
@@ -356,41 +359,15 @@ def _table(settings: Settings, name: str) -> dict[str, object]:
 
 def _detector(name: str, kind: Callable[..., AnyDetector], settings: Settings) -> AnyDetector | None:
     table = _table(settings, name)
-    make = _configured(name, kind, table)
+    make = configured(name, kind, table)
     if name == BehaviorDetector.name:
         make = partial(given_to_ask(make, table, settings), alone=not _hears(settings))
     return make() if name in _DETECTORS else _usable(f"the detector {name!r}", make, _try_detector)
 
 
-def _configured(name: str, kind: Callable[..., _T], given: dict[str, object]) -> Callable[..., _T]:
-    """Return what makes a detector with its settings. Raises ConfigError for settings that it does not take."""
-    settings: object = getattr(kind, "settings", None)
-    if not (isinstance(settings, type) and issubclass(settings, Struct)):
-        if given:
-            raise ConfigError(f"detectors.{name} takes no settings but 'enabled', not {brief(min(given))}")
-        return kind
-    if "enabled" in settings.__struct_fields__:
-        given["enabled"] = True
-    table = f"detectors.{name}."
-    if kind is AnomalyDetector:
-        _check_task(given.get("task"))
-    try:
-        return partial(kind, msgspec.convert(given, settings))
-    except msgspec.ValidationError as error:
-        keys = [table + key for key in dict.fromkeys(["enabled", *settings.__struct_fields__])]
-        raise ConfigError(explained(str(error), keys, table)) from error
-
-
-def _check_task(task: object) -> None:
-    """Raise ConfigError for a task of which no word is understood: it would say nothing, and nobody would know."""
-    if isinstance(task, str) and task.strip() and not TASK_WORDS.intersection(re.findall("[a-z]+", task.lower())):
-        known = ", ".join(sorted(TASK_WORDS))
-        raise ConfigError(f"detectors.anomaly.task: no word of {brief(task)} is understood; known: {known}")
-
-
 def _fusions(settings: Settings) -> list[AnyFusion]:
     """Return the fusion, which has nothing to hear without the detector that it starts from."""
-    _configured(HijackFusion.name, HijackFusion, _table(settings, HijackFusion.name))
+    configured(HijackFusion.name, HijackFusion, _table(settings, HijackFusion.name))
     return [fused(probes=_enabled(BehaviorDetector.name, settings))] if _hears(settings) else []
 
 

@@ -148,7 +148,7 @@ def redact(said: _S, redactor: Redactor, secrets: Collection[str] = (), *, aroun
     return replace(
         said,
         evidence=tuple([_evidence(item, scrub) for item in said.evidence]),
-        facts=tuple([_fact(item, redactor) for item in said.facts]),
+        facts=tuple([_fact(item, redactor, secrets) for item in said.facts]),
         models=tuple([redactor.text(model, secrets) for model in said.models]),
     )
 
@@ -164,10 +164,14 @@ def _evidence(item: Evidence, scrub: Scrubber) -> Evidence:
     )
 
 
-def _fact(item: Fact, redactor: Redactor) -> Fact:
+def _fact(item: Fact, redactor: Redactor, secrets: Collection[str]) -> Fact:
     if not isinstance(item.value, str):
         return item
-    return Fact(item.name, redactor.field(item.name, item.value))
+    passed = redactor.field(item.name, item.value)
+    # A field may be free text, and its redactor is told of no secrets there.
+    if secrets and not MARK.fullmatch(passed) and redactor.text(passed, secrets) != redactor.text(passed):
+        passed = DenyAll().field(item.name, passed)
+    return Fact(item.name, passed)
 
 
 def redact_event(

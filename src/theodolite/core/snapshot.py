@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import math
+import hashlib
+import re
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from theodolite.core.arguments import is_mapping, is_sequence
+from theodolite.core.errors import EventError
+from theodolite.core.fields import hold
 from theodolite.core.summary import CanonicalizedContextSummary
-from theodolite.core.text import printable, spell_out
 
 __all__ = ("CHARACTERS", "MESSAGES", "Message", "StateSnapshot")
 
@@ -20,12 +22,19 @@ MESSAGES = 256
 CHARACTERS = 262_144
 """Characters of all messages of a snapshot: the room of a session's window."""
 
+_HASH = re.compile(r"[0-9a-f]{64}")
+
 
 class Message(Struct, frozen=True, gc=False):
-    """One message of a context, as a model is shown it."""
+    """One message of a context, as a model is shown it. Raises EventError for what is no text, and for no role."""
 
     role: str
     text: str
+
+    def __post_init__(self) -> None:
+        hold(self)
+        if not self.role:
+            raise EventError("Message.role is empty: say who wrote it, such as user, assistant or tool")
 
 
 class StateSnapshot(Struct, frozen=True, kw_only=True, gc=False):
@@ -33,9 +42,10 @@ class StateSnapshot(Struct, frozen=True, kw_only=True, gc=False):
 
     `context_window` takes messages, mappings with `role` and `content` (text, or a list of blocks of which the text is
     kept), and pairs; it keeps copies of the last 256, and of those the last 262,144 characters. `timestamp` is in
-    seconds since the epoch. `system_prompt_hash` is hex SHA-256, empty where it is not known; the prompt itself is
-    never held, nor is any handle to a tool, a memory or an output. `snapshot_id` says nothing about the session.
-    Raises ValueError for a moment that is none, TypeError for what is no message.
+    seconds since the epoch. `system_prompt_hash` is hex SHA-256, empty where it is not known; of any other text its
+    SHA-256 is kept, so that the prompt itself is never held, nor is any handle to a tool, a memory or an output.
+    `snapshot_id` says nothing about the session. Raises EventError for a field of another type and for what is no
+    message.
 
     >>> given = {"role": "user", "content": [{"type": "text", "text": "Where is it?"}]}
     >>> StateSnapshot(session_id="s-1", timestamp=0.0, context_window=(given,)).context_window
@@ -50,27 +60,39 @@ class StateSnapshot(Struct, frozen=True, kw_only=True, gc=False):
     snapshot_id: str = ""
 
     def __post_init__(self) -> None:
-        if not math.isfinite(self.timestamp):
-            raise ValueError(f"the timestamp of a snapshot is {self.timestamp}, which is no moment")
         given: object = self.context_window
         if not is_sequence(given):
-            raise TypeError(f"the context_window of a snapshot is a list of messages, not {type(given).__name__}")
+            raise EventError(
+                f"StateSnapshot.context_window is a list of messages, each with role and content, not "
+                f"{type(given).__name__}"
+            )
         force_setattr(self, "context_window", _bounded([_message(item) for item in given[-MESSAGES:]]))
-        spell_out(self, "session_id", "system_prompt_hash", "snapshot_id")
+        hold(self)
+        force_setattr(self, "system_prompt_hash", _digest(self.system_prompt_hash))
+
+
+def _digest(given: str) -> str:
+    """Return a hash in hex as it is, and of all else the SHA-256: whoever mixes them up gives the prompt itself."""
+    if not given or _HASH.fullmatch(given.lower()) is not None:
+        return given.lower()
+    return hashlib.sha256(given.encode()).hexdigest()
 
 
 def _message(given: object) -> Message:
     if isinstance(given, Message):
-        return Message(printable(given.role), printable(given.text))
+        return given
+    role: object = None
+    text: object = None
     if is_mapping(given):
-        role = given.get("role")
-        if isinstance(role, str):
-            return Message(printable(role), printable(_text(given)))
+        role, text = given.get("role"), _text(given)
     elif is_sequence(given) and len(given) == 2:  # noqa: PLR2004 - a role and a text
         role, text = given
-        if isinstance(role, str) and isinstance(text, str):
-            return Message(printable(role), printable(text))
-    raise TypeError(f"a message has a role and a content; {type(given).__name__} has not: pass dicts with both")
+    if isinstance(role, str) and role and isinstance(text, str):
+        return Message(role, text)
+    raise EventError(
+        f"StateSnapshot.context_window: a message is a dict with role and content, both text; {type(given).__name__} "
+        "has not both"
+    )
 
 
 def _text(message: Mapping[object, object]) -> str:

@@ -2,8 +2,9 @@
 
 `fusion.call` starts from the score of the hijack, and what else is said of the same call may only raise it.
 `fusion.session` is the mean of e-processes: that of the highest fused call so far, and those that detectors state as a
-fact `e_value`. Both promises are for whole sessions, of the kind that the coefficients were fitted with: without a
-hijack at most a share alpha of them ever alarms on the one, and at most as many on the other, whenever one looks.
+fact `e_value`. While none of the latter is above 1, the calls count for 1 at most: `fusion.call` has told of them. Both
+promises are for whole sessions, of the kind that the coefficients were fitted with: without a hijack at most a share
+alpha of them ever alarms on the one, and at most as many on the other, whenever one looks.
 """
 
 from __future__ import annotations
@@ -184,6 +185,10 @@ class HijackFusion:
         # Before the first call 0 and not 1: it is then never above what the whole session comes to.
         calls = 0.0 if state.highest is None else fused.maxima.e_value(state.highest)
         values = {"calls": calls, **state.e_values}
+        if fused.processes and not any(value > 1.0 for value in state.e_values.values()):
+            # Of the calls alone `fusion.call` has spoken: who names a model that is not asked, or finds nothing by it,
+            # would be told of them twice. Less than the mean of all keeps its promise too.
+            values["calls"] = min(calls, 1.0)
         e_value = mean(values.values(), 1 + len(fused.processes))
         if e_value == state.told or (state.highest is None and not state.e_values):
             return

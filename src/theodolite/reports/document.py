@@ -6,6 +6,7 @@ never left out. A later version may add keys under the same schema number; it re
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Literal
 
 import msgspec
@@ -27,6 +28,8 @@ __all__ = (
     "FactReport",
     "FindingReport",
     "GoalReport",
+    "ProbeVerdict",
+    "ProbedReport",
     "ReasonReport",
     "SessionReport",
     "SignalReport",
@@ -162,6 +165,32 @@ class StepReport(Struct, frozen=True, kw_only=True):
     tool: str
 
 
+class ProbeVerdict(StrEnum):
+    """What the probes of a session come to, in a word."""
+
+    DRIFT_FOUND = "drift_found"
+    NOTHING_FOUND = "nothing_found"
+    NOT_MEASURABLE = "not_measurable"
+    NOT_ENOUGH_EVIDENCE = "not_enough_evidence"
+
+
+class ProbedReport(Struct, frozen=True, kw_only=True):
+    """What the probes of a session come to together: `verdict`, and the same in words as `text`.
+
+    `code` is the one that decides: `fusion.session` where the calls are judged too, else `behavior.session`. `evidence`
+    is what that came to, null where it heard of no probe; `bar` is what it alarms from, null where an artefact says so.
+    `answered` and `failed` count probes.
+    """
+
+    verdict: ProbeVerdict
+    text: str
+    code: str
+    evidence: float | None
+    bar: float | None
+    answered: int
+    failed: int
+
+
 class UnreadableReport(Struct, frozen=True, kw_only=True):
     """A part of a recording that could not be read; `line` counts from 1, 0 means the file as a whole.
 
@@ -180,6 +209,7 @@ class SessionReport(Struct, frozen=True, kw_only=True):
     `counts_as` is the outcome without the findings that are known or suppressed, null where only such findings would
     count. `steps` are the events that the signals' evidence points to, and those that arguments came from. `goals` is
     what the user said, in order: a call is judged against all of it that came before. Of more than 1,000 the first.
+    `probed` is what its probes came to, null where it was not probed.
     `file` is the recording that it was read from, `reader` the name of the format that was detected there.
     """
 
@@ -197,6 +227,7 @@ class SessionReport(Struct, frozen=True, kw_only=True):
     steps: tuple[StepReport, ...]
     unreadable: tuple[UnreadableReport, ...]
     goals: tuple[GoalReport, ...] = ()
+    probed: ProbedReport | None = None
 
 
 class DetectorReport(Struct, frozen=True, kw_only=True):

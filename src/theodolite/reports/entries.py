@@ -29,6 +29,7 @@ from theodolite.reports.document import (
     UnreadableReport,
 )
 from theodolite.reports.findings import Finding, findings
+from theodolite.reports.probe_verdict import came_to
 from theodolite.reports.reasons import reasons, score
 from theodolite.reports.totals import NOWHERE, Origin, Run, Totals
 from theodolite.reports.triage import Standing, Suppression, left
@@ -72,6 +73,7 @@ def session_report(sighting: Sighting, origin: Origin = NOWHERE) -> SessionRepor
         steps=tuple(map(step_report, sighting.steps)),
         unreadable=tuple(map(_unreadable, sighting.unreadable)),
         goals=tuple(map(goal_report, sighting.goals)),
+        probed=came_to(sighting),
     )
 
 

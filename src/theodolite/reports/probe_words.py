@@ -166,7 +166,10 @@ def _session(signal: SignalReport) -> Iterator[Line]:
     whole = _number(signal, "e_value")
     whole = 1.0 / max(1.0 - (signal.score or 0.0), 1e-16) if whole is None else whole
     after = f"after {counted(_count(signal, 'probes'), 'probe')}"
-    yield Line(f"{inert(signal.code, NAME)}: evidence of {whole:,.4g} {after}; it alarms at {alarm:g}")
+    # Where it neither finds nor is a surrogate's, a fusion hears it, and nobody shall take its figure for the alarm.
+    heard = not (signal.finds or signal.surrogate)
+    decides = "fusion.session decides in its place" if heard else f"it alarms at {alarm:g}"
+    yield Line(f"{inert(signal.code, NAME)}: evidence of {whole:,.4g} {after}; {decides}")
     done, decided = _number(signal, "observed"), _number(signal, "decided")
     if done is not None and decided is not None:
         held = ", held down by what nobody vouches for" if whole < (done + decided) / 2 * 0.999 else ""
@@ -178,7 +181,7 @@ def _session(signal: SignalReport) -> Iterator[Line]:
         yield Line(f"{confirmed} of {counted(disclosures, 'disclosure')} confirmed by fresh answers", warns=True)
     if _count(signal, "failed"):
         yield Line(f"{counted(_count(signal, 'failed'), 'probe')} got no answer", warns=True)
-    if signal.level is not Level.CLEAR:
+    if signal.level is not Level.CLEAR and not heard:
         yield Line("a finding: it asks for a review" if signal.finds else "over its threshold; it is no finding here")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from theodolite.core.reading import Evidence, Failure, Reading, Signal
-from theodolite.reports.document import SignalReport
+from theodolite.reports.document import ProbedReport, ProbeVerdict, SignalReport
 from theodolite.reports.entries import signal_report
 from theodolite.reports.escaping import inert
 from theodolite.reports.layout import Block, Heading, Paragraph, Span, Style, Table, counted
@@ -24,7 +24,7 @@ from theodolite.reports.probe_words import (
 from theodolite.runtime.purse import Spent
 from theodolite.runtime.replay import Sighting
 
-__all__ = ("DETECTOR", "probe_blocks", "probe_lines", "probe_signals", "used")
+__all__ = ("DETECTOR", "probe_blocks", "probe_lines", "probe_signals", "used", "verdict_blocks")
 
 DETECTOR = "behavior"
 
@@ -35,6 +35,7 @@ _ARMS = ("clean shadow", "this session")
 _SESSION = "behavior.session"
 # Characters of a reason that has one line.
 _REASON = 60
+_STYLES = {ProbeVerdict.DRIFT_FOUND: Style.BAD, ProbeVerdict.NOTHING_FOUND: Style.GOOD}
 
 
 def probe_signals(sighting: Sighting) -> tuple[Signal, ...]:
@@ -51,6 +52,13 @@ def probe_blocks(sighting: Sighting) -> Iterator[Block]:
 def probe_lines(sighting: Sighting) -> Iterator[Block]:
     """Yield each probe of a session in short: of both answers the first field and how the reason begins, in a line."""
     yield from _probes(sighting, _briefly)
+
+
+def verdict_blocks(probed: ProbedReport | None) -> Iterator[Block]:
+    """Yield what the probes of a session came to together, in a line."""
+    if probed is not None:
+        words, _, why = probed.text.partition(": ")
+        yield Paragraph((Span(words, _STYLES.get(probed.verdict, Style.WARN)), Span(f": {why}")))
 
 
 def used(spent: Spent, *, repeatable: int = 0, known: int = 0) -> str:

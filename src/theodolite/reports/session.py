@@ -34,7 +34,8 @@ from theodolite.reports.limits import (
 )
 from theodolite.reports.notes import notable, notes
 from theodolite.reports.pages import explaining, meaning_of
-from theodolite.reports.probes import probe_blocks, probe_signals
+from theodolite.reports.probe_verdict import came_to
+from theodolite.reports.probes import probe_blocks, probe_signals, verdict_blocks
 from theodolite.reports.totals import NOWHERE, Origin
 from theodolite.reports.triage import Mark, Standing, left
 from theodolite.reports.words import SURE
@@ -140,6 +141,7 @@ def session_blocks(
     yield from _limited(old, FINDINGS, "findings that are not new")
     if any(isinstance(signal.said, Reading) for signal in probe_signals(sighting)):
         yield from _limited(probe_blocks(sighting), ROWS, "parts of what probes came to")
+        yield from verdict_blocks(came_to(sighting))
     yield from _failures(sighting)
     yield from _limited((_unreadable(item) for item in sighting.unreadable), FAILURES, "parts that could not be read")
 

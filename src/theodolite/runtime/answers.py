@@ -16,10 +16,10 @@ from theodolite.core.errors import ModelError, TheodoliteError
 from theodolite.core.event import AnyEvent
 from theodolite.core.fusion import AnyFusion
 from theodolite.core.inquiry import Inquiry
-from theodolite.core.reading import Cause, Failure, Reading
+from theodolite.core.reading import Cause, Fact, Failure, Reading
 from theodolite.core.window import Window
 
-__all__ = ("attempted", "failure_of", "first_of", "fuse", "hear", "marked", "proved", "signed")
+__all__ = ("attempted", "failure_of", "first_of", "fuse", "hear", "marked", "proved", "signed", "told_as")
 
 _T = TypeVar("_T")
 
@@ -131,6 +131,18 @@ def marked(said: Reading | Failure, own: Collection[str], judges: Collection[str
     if isinstance(said, Failure) or all(model in own or model in judges for model in said.models):
         return said
     return replace(said, surrogate=True)
+
+
+def told_as(said: Reading | Failure, words: Callable[[str], str]) -> Reading | Failure:
+    """Return an answer with every text in it as `words` gives it."""
+    if isinstance(said, Failure):
+        return replace(said, detail=words(said.detail)) if said.detail else said
+    evidence = [
+        replace(item, path=words(item.path), expected=words(item.expected), observed=words(item.observed))
+        for item in said.evidence
+    ]
+    facts = [Fact(fact.name, words(fact.value)) if isinstance(fact.value, str) else fact for fact in said.facts]
+    return replace(said, evidence=tuple(evidence), facts=tuple(facts))
 
 
 def _listed(answers: object, where: str) -> Sequence[object]:

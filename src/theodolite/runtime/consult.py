@@ -19,7 +19,7 @@ from theodolite.core.reading import Cause, Failure, Reading, Signal
 from theodolite.core.redaction import DenyAll
 from theodolite.core.verifier import Case, Verifier
 from theodolite.core.window import Window
-from theodolite.runtime.answers import attempted, marked, signed
+from theodolite.runtime.answers import attempted, marked, signed, told_as
 from theodolite.runtime.reuse import Reuse
 
 __all__ = ("Consultation", "Desk", "consult")
@@ -35,12 +35,26 @@ _GONE = str(DenyAll().text("x"))
 class Desk(NamedTuple):
     """What stands between an asker and the models: answers that are known, and a redactor for what goes to a judge.
 
-    `plays` names the model of each role, without which nothing is known; `scrub` redacts a text.
+    `plays` names the model of each role, without which nothing is known; `scrub` redacts a text, and `conceal` takes
+    the operator's own texts and these canaries out of one.
     """
 
     reuse: Reuse | None = None
     plays: Mapping[Role, str] = MappingProxyType({})
     scrub: Callable[[str], str] | None = None
+    conceal: Callable[[str, tuple[str, ...]], str] | None = None
+
+    def concealed(self, said: Reading | Failure, log: Sequence[Exchange]) -> Reading | Failure:
+        """Return an answer without what was planted in its questions, and what may not be told to anybody.
+
+        It is graded, shown to verifiers and recorded before Session redacts it, and cut to a quotation more than once:
+        of what is cut in two, nobody knows what it was.
+        """
+        if self.conceal is None:
+            return said
+        canaries = _canaries(log)
+        conceal = self.conceal
+        return told_as(said, lambda text: conceal(text, canaries))
 
     def scrubbed(self, query: Query) -> Query:
         """Return a query as it may be put: a judge, who may be anybody, is shown no text that is not redacted."""
@@ -121,9 +135,13 @@ def consult(
         first=first,
         exchanges=len(asked),
         reused=len(_replies(log)) - len(asked),
-        canaries=tuple(sorted({exchange.query.canary for exchange in log} - {""})),
+        canaries=_canaries(log),
         usage=_usage(asked),
     )
+
+
+def _canaries(log: Iterable[Exchange]) -> tuple[str, ...]:
+    return tuple(sorted({exchange.query.canary for exchange in log} - {""}))
 
 
 def _looked_at(inquiry: Inquiry) -> Reading | None:
@@ -177,7 +195,8 @@ def _guarded(
             if isinstance(step, Failure):
                 return (step,)
             if step.said:
-                return tuple([marked(answer, models, _judges(log)) for answer in step.said])
+                said = [desk.concealed(answer, log) for answer in step.said]
+                return tuple([marked(answer, models, _judges(log)) for answer in said])
             answers = yield from desk.answered(tuple(map(desk.scrubbed, step.queries)), asker)
             log.extend(map(Exchange, step.queries, answers))
     finally:

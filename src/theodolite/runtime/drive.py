@@ -20,6 +20,7 @@ from theodolite.core.inquiry import Draw, Query, Reply, Role, Usage
 from theodolite.core.model import Model, releases
 from theodolite.core.reading import Cause, Failure
 from theodolite.runtime.answers import failure_of
+from theodolite.runtime.confidential import Confidential
 from theodolite.runtime.consult import Consultation
 
 __all__ = ("Panel", "asking", "attempt", "drive", "drive_sync", "run", "wait")
@@ -104,7 +105,11 @@ class Panel:
             return self._failed(Cause.ERROR, f"no model plays the role {query.role.value}")
         async with self._turn(model):
             answer = await self._in_time(model, query)
-        return answer if isinstance(answer, Reply) else replace(answer, detail=f"{query.role.value}: {answer.detail}")
+        if isinstance(answer, Reply):
+            return answer
+        # A provider may quote the question, and what it says is told where no session redacts it, too.
+        told = Confidential([query.system]).hidden(answer.detail)
+        return replace(answer, detail=f"{query.role.value}: {told}")
 
     async def _in_time(self, model: Model, query: Query) -> Reply | Failure:
         late = self._failed(Cause.TIMEOUT, f"no answer within {self._timeout} s")

@@ -12,7 +12,7 @@ from theodolite.core.budget import Budget
 from theodolite.core.calibration import Band, Calibration, grade, in_force
 from theodolite.core.detector import AnyDetector, Asker, asks
 from theodolite.core.errors import ConfigError
-from theodolite.core.event import AnyEvent, Event
+from theodolite.core.event import AnyEvent, Event, InquirySettled
 from theodolite.core.fusion import AnyFusion
 from theodolite.core.inquiry import Inquiry
 from theodolite.core.intent import Effect, Operator, ToolRule
@@ -24,6 +24,7 @@ from theodolite.core.store import Store
 from theodolite.core.verifier import Case, Verifier
 from theodolite.core.window import Window
 from theodolite.runtime.answers import attempted
+from theodolite.runtime.confidential import confidential_of
 from theodolite.runtime.guarded import GuardedRedactor
 from theodolite.runtime.purse import Purse
 from theodolite.runtime.reuse import Reuse
@@ -72,7 +73,7 @@ class Fleet:
         self.store = store
         # A store of others may have no such method: that it fails is then known from `append` alone.
         self._ready: Callable[[], None] | None = getattr(store, "ready", None) if policy.fail_closed else None
-        self.redactor = GuardedRedactor(redactor)
+        self.redactor = GuardedRedactor(redactor, confidential_of((*self.speakers, *self.verifiers)))
         self.calibration = calibration
         self.effects = _effects(effects)
         self.clock = clock
@@ -98,15 +99,27 @@ class Fleet:
         self._opened: dict[str, int] = {}
         self._lock = threading.Lock()
 
-    def grade(self, said: Reading | Failure, *, agent: str = "", models: Collection[str] = ()) -> Signal:
+    def grade(
+        self, said: Reading | Failure, *, agent: str = "", models: Collection[str] = (), recorded: bool = False
+    ) -> Signal:
         """Return what an answer is worth in a session of that agent and those models.
 
-        A code that is none of its detector's or verifier's is worth a Failure.
+        A code that is none of its detector's or verifier's is worth a Failure. What was `recorded` may be said by who
+        is not wired.
         """
-        if isinstance(said, Reading) and said.code not in self._codes.get(said.detector, ()):
+        if isinstance(said, Reading) and not self._knows(said, recorded=recorded):
             detail = f"it gave the code {said.code}, which is none of its own"
             said = Failure(detector=said.detector, version=said.version, cause=Cause.MALFORMED, detail=detail)
         return grade(said, self.bands, self.calibration, agent=agent, models=models)
+
+    def _knows(self, said: Reading, *, recorded: bool) -> bool:
+        codes = self._codes.get(said.detector)
+        return said.code in (self.bands if codes is None and recorded else codes or ())
+
+    def judges(self, event: InquirySettled) -> bool:
+        """Whether what an inquiry came to can be graded here, whoever asked."""
+        known = event.asker in self.askers or any(isinstance(one, Reading) for one in event.said)
+        return known and all(self._knows(one, recorded=True) for one in event.said if isinstance(one, Reading))
 
     def secret(self, session: str) -> bytes:
         """Return the secret of a session, from which its canaries and choices are drawn: a new one at each call.

@@ -50,17 +50,19 @@ class Inquiries:
         self.changed = True
         return ()
 
-    def claim(self, event: InquirySettled) -> Inquiry:
+    def claim(self, event: InquirySettled, *, optional: bool = False) -> Inquiry | None:
         """Return the inquiry that an event settles, one that is driven before one that waits.
 
-        Raises EventError when there is none.
+        Where there is none it is None if that is `optional`, and else an EventError.
         """
         for inquiry in self:
             if (inquiry.asker, inquiry.about) == (event.asker, event.about):
                 return inquiry
+        if optional:
+            return None
         raise EventError(
             f"session {self._session}: no open inquiry of {event.asker} about event {event.about}; it was settled "
-            "before"
+            f"before, or {event.asker} is switched off here"
         )
 
     def settle(self, inquiry: Inquiry) -> None:

@@ -139,7 +139,7 @@ class _Under:
             self._follow(event)
             if self.ended and isinstance(event, SessionEnded):
                 return
-            decision = self.session.take(event)
+            decision = self.session.retake(event)
         except EventError as error:
             self.unreadable.append(Unreadable(file="", line=0, reason=str(error), session=self.session.id))
             return

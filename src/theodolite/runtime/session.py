@@ -75,6 +75,7 @@ class Session:
         self._told: dict[Channel, int] = {}  # which of the Monitor's announcements came last
         self._paths: dict[str, str] = {}
         self._closed = False
+        self._recorded = False  # what is taken was recorded
 
     def __enter__(self) -> Self:
         """Return itself."""
@@ -125,12 +126,31 @@ class Session:
             return replace(self._memory.spent)
 
     def take(self, event: AnyEvent) -> Decision:
-        """Take any event, own ones included: for replay of a sealed recording and for Monitor. Hosts call `observe`."""
+        """Take any event, own ones included, as Monitor does. Hosts call `observe`.
+
+        Raises EventError for the end of an inquiry that is not open, and after `close`.
+        """
+        return self._taken(event, recorded=False)
+
+    def retake(self, event: AnyEvent) -> Decision:
+        """Take an event of a sealed recording, in the place where it was recorded.
+
+        What an inquiry came to counts also where it was not opened here, and where who asked is not wired: the schedule
+        or the judge of the live session need not be here again. Raises EventError where nobody here can judge what was
+        said, for the end of an inquiry about an event that has not happened, and after `close`.
+        """
+        return self._taken(event, recorded=True)
+
+    def _taken(self, event: AnyEvent, *, recorded: bool) -> Decision:
         with self._lock:
             if self._closed:
                 raise EventError(f"session {self.id} is closed: open it again with monitor.session({self.id!r})")
+            self._recorded = recorded
             # An inquiry that is not open is refused before anything has changed.
-            return self._take(event, self._inquiries.claim(event) if isinstance(event, InquirySettled) else None)
+            if not isinstance(event, InquirySettled):
+                return self._take(event, None)
+            optional = recorded and 0 <= event.about < self._memory.window.end and self._fleet.judges(event)
+            return self._take(event, self._inquiries.claim(event, optional=optional))
 
     def tell(self, event: CanaryChecked, number: int, *, standing: bool = False) -> Decision | None:
         """Take the Monitor's announcement of that number; None where a later one about the channel was told before.
@@ -153,7 +173,7 @@ class Session:
     def _take(self, event: AnyEvent, claimed: Inquiry | None) -> Decision:
         memory = self._memory
         stamped = memory.stamped(event, session=self.id, agent=self.agent, at=event.at or self._fleet.clock())
-        late, about = tuple(memory.late), stamped.seq if claimed is None else claimed.about
+        late, about = tuple(memory.late), event.about if isinstance(event, InquirySettled) else stamped.seq
         try:
             call = memory.take(stamped, self._fleet.effects)
             if claimed is not None:
@@ -253,7 +273,7 @@ class Session:
 
     def _graded(self, said: Reading | Failure) -> Signal:
         # Graded as it was said, since a redactor may take the very names of the models that a calibration vouches for.
-        signal = self._fleet.grade(said, agent=self.agent, models=self._memory.models)
+        signal = self._fleet.grade(said, agent=self.agent, models=self._memory.models, recorded=self._recorded)
         around = self._memory.window.events
         return replace(signal, said=redact(signal.said, self._fleet.redactor, self._memory.secrets, around=around))
 
@@ -349,7 +369,7 @@ class Session:
             verifiers=verifiers,
             window=memory.window,
             models=memory.models,
-            desk=Desk(reuse, plays, self._scrubbed),
+            desk=Desk(reuse, plays, self._scrubbed, fleet.redactor.concealed),
             ambiguous=lambda said: fleet.grade(said, agent=self.agent, models=memory.models).ambiguous,
         )
         return fleet.purse.within(road, memory.spent)

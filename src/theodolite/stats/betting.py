@@ -1,4 +1,4 @@
-"""Evidence by betting: what a stake has grown to that was bet, draw by draw, on a mean above zero."""
+"""Evidence by betting: what a stake has grown to that was bet, bet by bet, on a mean above zero."""
 
 from __future__ import annotations
 

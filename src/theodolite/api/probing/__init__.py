@@ -8,20 +8,28 @@ store.
 
 from theodolite.api.probing.audit import PayloadRedactor, ProbeAuditStore
 from theodolite.api.probing.controller import ProbeController, ProbeScheduleConfig, RuntimeEvent
-from theodolite.api.probing.emitting import CoreSink, SentinelSink, emit_to_sentinel, feed_audit, notify_core
+from theodolite.api.probing.emitting import (
+    CoreSink,
+    SentinelIntegration,
+    SentinelSink,
+    emit_to_sentinel,
+    feed_audit,
+    notify_core,
+)
 from theodolite.api.probing.inference import FunctionModel, InferenceFn
-from theodolite.api.probing.pipeline import (
+from theodolite.api.probing.parts import (
     ContextlessShadowBaseline,
     DefaultComparator,
     DefaultShadowInstanceFactory,
     IntegrationLayer,
     ProbeExecutor,
-    ProbePipeline,
     ProbeScheduler,
     SemanticJudge,
     ShadowInstance,
     SnapshotFactory,
 )
+from theodolite.api.probing.payloads import FamilyState, audit_payload, health_payload, report_payload
+from theodolite.api.probing.pipeline import ProbePipeline
 from theodolite.api.probing.signals import DriftAction, DriftSignal, ProbeOutcome, ProbeReport
 from theodolite.core.snapshot import StateSnapshot
 from theodolite.core.summary import CanonicalizedContextSummary
@@ -41,6 +49,7 @@ __all__ = (
     "DriftAccumulator",
     "DriftAction",
     "DriftSignal",
+    "FamilyState",
     "FunctionModel",
     "InferenceFn",
     "InjectionMode",
@@ -63,13 +72,17 @@ __all__ = (
     "ProbeValidator",
     "RuntimeEvent",
     "SemanticJudge",
+    "SentinelIntegration",
     "SentinelSink",
     "ShadowInstance",
     "SnapshotFactory",
     "StateSnapshot",
     "StructuralAnomalyType",
     "ValidationResult",
+    "audit_payload",
     "emit_to_sentinel",
     "feed_audit",
+    "health_payload",
     "notify_core",
+    "report_payload",
 )

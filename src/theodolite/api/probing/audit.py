@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 from msgspec import Struct
 
+from theodolite.api.probing.given import able, of_kind
 from theodolite.api.probing.signals import DriftSignal, drift_signal, session_status
+from theodolite.core.arguments import is_mapping
+from theodolite.core.errors import ConfigError
 from theodolite.core.policy import Decision
 from theodolite.core.reading import Reading
-from theodolite.core.store import Kind, Record
+from theodolite.core.store import Entry, Head, Kind, Record, Registry, Store
 from theodolite.detectors.behavior.detector import SESSION
 from theodolite.redactors.rules import RuleRedactor
 from theodolite.stores.memory import MemoryStore
@@ -26,10 +29,17 @@ class PayloadRedactor(RuleRedactor):
     """
 
     def redact(self, payload: Mapping[str, object]) -> dict[str, object]:
-        """Return the fields of an answer as they may be kept. True and false pass in fields that have them alone."""
-        return {name: self._passed(name, value) for name, value in payload.items()}
+        """Return the fields of an answer as they may be kept. True and false pass in fields that have them alone.
 
-    def _passed(self, name: str, value: object) -> object:
+        Raises ConfigError for what is no mapping of names.
+        """
+        given: object = payload
+        if not is_mapping(given) or not all(isinstance(name, str) for name in given):
+            raise ConfigError(f"the payload is a dict of the fields of an answer, not {type(given).__name__}")
+        return {name: self.redact_field(name, value) for name, value in payload.items()}
+
+    def redact_field(self, name: str, value: object) -> object:
+        """Return one field as it may be kept."""
         if isinstance(value, bool) and self.field(name, str(value).lower()) in {"true", "false"}:
             return value
         return self.field(name, value if isinstance(value, str) else "")
@@ -39,15 +49,21 @@ class _Kept(Struct):
     decision: Decision
 
 
-class ProbeAuditStore(MemoryStore):
-    """Keeps what probes came to, redacted, in a chain of hashes, for as long as its object lives.
+class ProbeAuditStore:
+    """Keeps what probes came to, redacted, in a chain of hashes: in `store`, or else for as long as its object lives.
 
-    For what is to last, give a Monitor one of `theodolite.stores`. State: every record. A query is linear in the
-    records that it is about.
+    A store such as SQLiteStore of `theodolite.stores` lasts; whoever opened it closes it, and gives it its key. Of what
+    an earlier process kept in it no signal knows its agent or its snapshot: they are empty. State: every record, where
+    no store was given. A query is linear in the records that it is about. Raises ConfigError for a key and a store, and
+    for what is neither.
     """
 
-    def __init__(self, key: bytes | None = None) -> None:
-        super().__init__(key)
+    def __init__(self, key: bytes | None = None, *, store: Store | None = None) -> None:
+        if key is not None and (store is not None or not of_kind("key", key, bytes)):
+            raise ConfigError("key: give at least 32 random bytes, or none; a store of your own has its own")
+        if store is not None:
+            able("store", store, "append", "read", "head", "heads", "registry", "flush", "ready", "erase")
+        self._store: Store = MemoryStore(key) if store is None else store
         self._agents: dict[str, str] = {}
         self._snapshots: dict[tuple[str, int], str] = {}
 
@@ -56,13 +72,57 @@ class ProbeAuditStore(MemoryStore):
         return self._signals(self.read())
 
     def signals_for_session(self, session_id: str) -> list[DriftSignal]:
-        """Return the signals of one session, in their order."""
+        """Return the signals of one session, in their order. Raises ConfigError for an id that is no text."""
+        of_kind("session_id", session_id, str)
         return self._signals(self.read(session=session_id))
 
     def note(self, session_id: str, agent_id: str, about: int, snapshot_id: str) -> None:
         """Keep whose session it is, and which snapshot the probe was asked of that event `about` asked for."""
         self._agents[session_id] = agent_id
         self._snapshots[session_id, about] = snapshot_id
+
+    def append(self, entry: Entry, *, durable: bool = False) -> Record:
+        """Seal and keep an entry. Raises StoreError."""
+        return self._store.append(entry, durable=durable)
+
+    def read(
+        self,
+        *,
+        session: str | None = None,
+        since: float | None = None,
+        until: float | None = None,
+        code: str | None = None,
+    ) -> Iterator[Record]:
+        """Yield the records that fit, by session and n. Raises StoreError."""
+        return self._store.read(session=session, since=since, until=until, code=code)
+
+    def head(self, session: str) -> Head | None:
+        """Return the head of a session, or None when nothing was kept of it."""
+        return self._store.head(session)
+
+    def heads(self) -> Iterator[Head]:
+        """Yield the heads of all sessions."""
+        return self._store.heads()
+
+    def registry(self) -> Registry | None:
+        """Return the registry of sessions."""
+        return self._store.registry()
+
+    def flush(self) -> None:
+        """Return when all that was appended is durable. Raises StoreError."""
+        self._store.flush()
+
+    def ready(self) -> None:
+        """Raise the StoreError that the newest attempt to write met."""
+        self._store.ready()
+
+    def erase(self, session: str, *, reason: str = "") -> int:
+        """Take away the payloads of a session and return how many. Raises StoreError."""
+        return self._store.erase(session, reason=reason)
+
+    def close(self) -> None:
+        """Flush. A store that was given stays open."""
+        self._store.flush()
 
     def _signals(self, records: Iterable[Record]) -> list[DriftSignal]:
         found = [self._signal(record) for record in records if record.kind is Kind.DECISION]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import logging
+import math
 import secrets
 import time
 from collections import OrderedDict
@@ -20,7 +21,8 @@ import anyio
 from anyio.abc import TaskGroup
 from msgspec import Struct
 
-from theodolite.api.probing.reputation import ReputationPoll, checked_interval, checked_path, checked_threshold
+from theodolite.api.probing.given import called, of_kind, seconds, secret_bytes
+from theodolite.api.probing.reputation import ReputationPoll, checked_path, checked_threshold
 from theodolite.core.errors import ConfigError, EventError
 from theodolite.core.fields import hold
 from theodolite.core.reading import Failure
@@ -34,13 +36,17 @@ __all__ = ("Dispatch", "Outcome", "ProbeController", "ProbeScheduleConfig", "Run
 
 _LOG = logging.getLogger(__name__)
 
-# Sessions that are remembered. Our choice: the open sessions of a large host; each is some hundred bytes.
+# Sessions that are remembered. Our choice: the open sessions of a large host; each is some hundred bytes, and the
+# events that were granted a probe and waited for by nobody.
 SESSIONS = 10_000
 # As many as the hash that it keys gives: RFC 2104, section 3.
-_SECRET, _LEAST_SECRET = 32, 16
+_SECRET = 32
+# Grants of a session that are held for who waits for them. Our choice: with the default cooldown, of four minutes.
+_GRANTS = 8
 # A context of more tokens than this is a mistake.
 _MOST = 10**12
 _TYPES = tuple([trigger.value for trigger in Trigger])
+_NO_ID = "the session_id of a ProbeController is text"
 _NO_DISPATCH = "nothing can be dispatched: give ProbeController a dispatch_fn"
 
 
@@ -91,7 +97,7 @@ class ProbeScheduleConfig(ScheduleSettings, frozen=True, kw_only=True, forbid_un
         if self.reputation_snapshot_path is not None:
             checked_path(self.reputation_snapshot_path)
         checked_threshold(self.reputation_score_threshold)
-        checked_interval(self.reputation_poll_interval_seconds)
+        seconds("reputation_poll_interval_seconds", self.reputation_poll_interval_seconds)
         interval: object = self.max_interval_seconds
         if interval is not None:
             raise ConfigError(
@@ -129,18 +135,37 @@ class Outcome(StrEnum):
 
 @dataclass(slots=True, kw_only=True)
 class _Run:
-    """One session: its schedule; the event that was granted a probe; whether a dispatch, or a timer, is on its way."""
+    """One session: its schedule; the events that were granted probes; when the next may go out; what is on its way."""
 
     id: str
     schedule: Schedule = field(default_factory=Schedule)
-    event: RuntimeEvent | None = None
-    due: Due | None = None
-    going: bool = False
+    granted: list[tuple[RuntimeEvent, Due]] = field(default_factory=list)
+    free: float = -math.inf
+    going: int = 0
     timed: bool = False
+
+    def grant(self, event: RuntimeEvent, due: Due) -> None:
+        """Hold a probe for who waits for it. The oldest of too many counts as dispatched by who did not wait."""
+        self.granted = [*self.granted, (event, due)][-_GRANTS:]
+
+    def held(self, event: RuntimeEvent) -> Due | None:
+        """Return the probe that is held for this very object."""
+        return next((due for other, due in self.granted if other is event), None)
+
+    def take(self, event: RuntimeEvent) -> Due | None:
+        """Return the probe that is held for this very object, and hold it no more."""
+        due = self.held(event)
+        self.granted = [one for one in self.granted if one[0] is not event]
+        return due
 
 
 class ProbeController:
-    """Decides when sessions are probed, each by itself; by `evaluate`, or by `trigger` with a `dispatch_fn`.
+    """Decides when sessions are probed, each by itself; by `evaluate` and `wait`, or by `trigger` with a `dispatch_fn`.
+
+    A probe that was granted goes out once and counts once. It is granted to one event, the object itself, and no other
+    event takes it away: a tap may ask before the pipeline asks. Who waits gets it when its jitter is over. Who never
+    waits has dispatched it when `evaluate` says so. Nobody can tell these two apart, so that a probe for which nobody
+    waits counts as dispatched, also where whoever was to wait has failed.
 
     `dispatch_fn` is called with the reason, a str that also carries the session; what it raises is counted in
     `failures`, kept as `last_failure` and warned of, and breaks nothing later. Used as an async context manager, what
@@ -169,13 +194,13 @@ class ProbeController:
         sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
         max_sessions: int = SESSIONS,
     ) -> None:
-        self.config = _checked_config(config)
-        if not (dispatch_fn is None or callable(dispatch_fn)):
-            raise ConfigError(f"dispatch_fn is an async function of the reason, not {brief(dispatch_fn)}")
+        self.config = ProbeScheduleConfig() if config is None else of_kind("config", config, ProbeScheduleConfig)
+        self._dispatch_fn = _nobody if dispatch_fn is None else dispatch_fn
+        for name, given in (("dispatch_fn", self._dispatch_fn), ("clock", clock), ("sleep", sleep)):
+            called(name, given)
         if type(max_sessions) is not int or max_sessions < 1:
             raise ConfigError(f"max_sessions is a whole number from 1, not {brief(max_sessions)}")
-        self._dispatch_fn = dispatch_fn or _nobody
-        self._secret = secrets.token_bytes(_SECRET) if secret is None else _checked_secret(secret)
+        self._secret = secrets.token_bytes(_SECRET) if secret is None else secret_bytes(secret)
         self._clock = clock
         self._sleep = sleep
         self._most = max_sessions
@@ -212,12 +237,14 @@ class ProbeController:
         return self._sent
 
     def sent(self, session_id: str = "") -> int:
-        """Return how many probes a session had."""
+        """Return how many probes a session had. Raises ConfigError for an id that is no text."""
+        _check_text(_NO_ID, session_id)
         run = self._runs.get(printable(session_id))
         return 0 if run is None else run.schedule.spent
 
     def forget(self, session_id: str) -> None:
-        """Forget a session that has ended, and that has nothing under way."""
+        """Forget a session that has ended, and that has nothing under way. Raises ConfigError for no text."""
+        _check_text(_NO_ID, session_id)
         run = self._runs.get(printable(session_id))
         if run is not None and not (run.going or run.timed):
             del self._runs[run.id]
@@ -232,17 +259,17 @@ class ProbeController:
         """Whether a probe is due, for this event or for what came before it.
 
         The same object asked about again gets the same answer, and counts once, until `wait` says that the probe goes
-        out, another event of its session comes, or the cooldown is over: a tap may ask before the pipeline asks. Equal
-        events that are objects of their own are each an event. Raises EventError for what is no RuntimeEvent.
+        out, or the cooldown after it is over. Equal events that are objects of their own are each an event. Raises
+        EventError for what is no RuntimeEvent.
         """
-        if not isinstance(event, RuntimeEvent):  # pyright: ignore[reportUnnecessaryIsInstance] - of untyped callers
-            raise EventError(f"a scheduler is asked about a RuntimeEvent, not a {type(event).__name__}")
+        _check_event(event)
         if self._closed:
             return False
         run, now = self._run(event.session_id), self._clock()
-        if run.event is event and run.due is not None and now < run.due.not_before + self._cooldown:
+        held = run.held(event)
+        if held is not None and (now <= held.not_before or now < held.not_before + self._cooldown):
             return True
-        run.event = run.due = None
+        run.take(event)
         trigger = Trigger(event.event_type)
         external = event.has_external_content or trigger is Trigger.EXTERNAL_CONTENT
         if event.token_count:
@@ -253,20 +280,24 @@ class ProbeController:
         if not isinstance(timing, Due):
             return False
         self._sent += 1
-        run.event, run.due = event, timing
+        run.grant(event, timing)
         return True
 
     async def wait(self, event: RuntimeEvent) -> bool:
-        """Wait out the jitter of the probe that `evaluate` granted for this event; call it just before the snapshot.
+        """Wait out the jitter of the probe that is due for this event; call it just before the snapshot.
 
-        False, at once, where none was granted, it was waited for already, or the controller is closed meanwhile; then
-        there is nothing to dispatch. Cancelled, the probe is wanted again.
+        Asks as `evaluate` does where no probe is held for the event. Who comes late, and so near to another probe of
+        the session, waits out the cooldown between them. False where none is due, at once, or where the controller is
+        closed meanwhile: then there is nothing to dispatch. Cancelled, the probe is wanted again.
         """
-        run = self._runs.get(event.session_id)
-        if run is None or run.due is None or run.event is not event or self._closed:
+        _check_event(event)
+        if self._closed:
             return False
-        due, run.event, run.due = run.due, None, None
-        return await self._moment(run, due)
+        run = self._run(event.session_id)
+        if run.held(event) is None and not self.evaluate(event):
+            return False
+        due = run.take(event)
+        return due is not None and await self._moment(run, due)
 
     async def trigger(self, reason: str = "manual", session_id: str = "") -> Outcome:
         """Ask for a probe of a session; wait out its jitter and dispatch it, unless one that serves it is on its way.
@@ -274,7 +305,7 @@ class ProbeController:
         `reason` may be the name of a Trigger; any other counts as asked by hand. Raises ConfigError without a
         dispatch_fn, and for a reason or a session that is no text.
         """
-        _check_text(reason, session_id)
+        _check_text("a trigger has a reason and a session_id, both of them text", reason, session_id)
         if self._dispatch_fn is _nobody:
             raise ConfigError(_NO_DISPATCH)
         if self._closed:
@@ -286,8 +317,9 @@ class ProbeController:
     async def run_reputation_poll(self, session_id: str = "") -> None:
         """Look at the reputation file until closed or cancelled; trigger a probe of the session when the score fell.
 
-        Returns at once where no file is configured.
+        Returns at once where no file is configured. Raises ConfigError for a session that is no text.
         """
+        _check_text(_NO_ID, session_id)
         config = self.config
         if config.reputation_snapshot_path is None or self._closed:
             return
@@ -350,18 +382,24 @@ class ProbeController:
 
     async def _moment(self, run: _Run, due: Due) -> bool:
         """Wait for the moment of a dispatch; False where it was called off."""
-        run.going, reached = True, False
+        before, moment = run.free, max(due.not_before, run.free, self._clock())
+        run.free = free = moment + self._cooldown
+        run.schedule.last = max(moment, run.schedule.last or moment)
+        run.going += 1
+        reached = False
         try:
             with self._stoppable():
-                await self._sleep(max(0.0, due.not_before - self._clock()))
+                await self._sleep(max(0.0, moment - self._clock()))
                 reached = True
         finally:
-            run.going = False
+            run.going -= 1
             if reached:
                 run.schedule.serve()
             else:
                 self._sent -= 1
                 run.schedule.withdraw(due)
+                # Whoever else waits by now goes when it was told to.
+                run.free = before if run.free == free else run.free
         return reached
 
     @contextmanager
@@ -390,20 +428,11 @@ async def _nobody(_: Dispatch) -> None:
     raise ConfigError(_NO_DISPATCH)
 
 
-def _check_text(*given: object) -> None:
+def _check_event(event: object) -> None:
+    if not isinstance(event, RuntimeEvent):
+        raise EventError(f"evaluate and wait are asked about a RuntimeEvent, not a {type(event).__name__}")
+
+
+def _check_text(fault: str, *given: object) -> None:
     if not all(isinstance(text, str) for text in given):
-        raise ConfigError("a trigger has a reason and a session_id, both of them text")
-
-
-def _checked_secret(secret: object) -> bytes:
-    if not isinstance(secret, bytes) or len(secret) < _LEAST_SECRET:
-        raise ConfigError(f"the secret of a ProbeController is at least {_LEAST_SECRET} random bytes")
-    return secret
-
-
-def _checked_config(config: object) -> ProbeScheduleConfig:
-    if config is None:
-        return ProbeScheduleConfig()
-    if not isinstance(config, ProbeScheduleConfig):
-        raise ConfigError(f"the config of a ProbeController is a ProbeScheduleConfig, not {brief(config)}")
-    return config
+        raise ConfigError(fault)

@@ -9,9 +9,11 @@ import inspect
 from collections.abc import Callable, Generator
 from typing import Protocol
 
+from theodolite.api.probing.given import able, called, of_kind
+from theodolite.api.probing.payloads import report_payload
 from theodolite.api.probing.signals import DriftAction, DriftSignal, ProbeReport
 
-__all__ = ("CoreSink", "SentinelSink", "Told", "emit_to_sentinel", "feed_audit", "notify_core")
+__all__ = ("CoreSink", "SentinelIntegration", "SentinelSink", "Told", "emit_to_sentinel", "feed_audit", "notify_core")
 
 
 class CoreSink(Protocol):
@@ -50,41 +52,49 @@ class Told:
 def notify_core(signal: DriftSignal, sink: CoreSink) -> Told:
     """Tell a core of a significant signal; return whether it was told. Raises what the sink raises.
 
-    The action is `elevated_review` or `restricted_mode`: the latter comes from a calibrated threshold alone.
+    The action is `elevated_review` or `restricted_mode`: the latter comes from a calibrated threshold alone. Raises
+    ConfigError for what is no signal or no sink.
     """
-    if signal.recommended_action is DriftAction.LOG_ONLY:
+    able("sink", sink, "on_drift")
+    if of_kind("signal", signal, DriftSignal).recommended_action is DriftAction.LOG_ONLY:
         return Told(told=False)
     given = sink.on_drift(signal.session_id, signal.agent_id, signal.recommended_action.value)
     return Told(given, told=True)
 
 
 def emit_to_sentinel(signal: DriftSignal, sink: SentinelSink) -> Told:
-    """Tell a sentinel of a significant signal; return whether it was told. Raises what the sink raises."""
-    if signal.recommended_action is DriftAction.LOG_ONLY:
+    """Tell a sentinel of a significant signal; return whether it was told. Raises what the sink raises.
+
+    Raises ConfigError for what is no signal or no sink.
+    """
+    able("sink", sink, "mark_session_tainted")
+    if of_kind("signal", signal, DriftSignal).recommended_action is DriftAction.LOG_ONLY:
         return Told(told=False)
     return Told(sink.mark_session_tainted(signal.session_id, signal.agent_id), told=True)
 
 
-def feed_audit(report: ProbeReport, feed_fn: Callable[[dict[str, object]], object]) -> Told:
-    """Give an audit the numbers of a significant report, under axor-eval's names; return whether it was given them.
+class SentinelIntegration:
+    """Tells a sentinel of each significant report: one of the `integrations` of a ProbePipeline.
 
-    They are the same whether or not probes were explained; `longitudinal_signal` is UNCALIBRATED, `e_value` states its
-    evidence. Raises what `feed_fn` raises.
+    Raises ConfigError for what is no sink.
     """
-    if report.action is DriftAction.LOG_ONLY:
+
+    def __init__(self, sink: SentinelSink) -> None:
+        able("sink", sink, "mark_session_tainted")
+        self.sink = sink
+
+    async def emit(self, report: ProbeReport, action: DriftAction) -> None:
+        """Tell of the session, once for each report whose action is significant. Raises what the sink raises."""
+        if action is not DriftAction.LOG_ONLY:
+            await Told(self.sink.mark_session_tainted(report.session_id, report.agent_id), told=True)
+
+
+def feed_audit(report: ProbeReport, feed_fn: Callable[[dict[str, object]], object]) -> Told:
+    """Give an audit the numbers of a significant report, as `report_payload` has them; return whether it was given.
+
+    Raises what `feed_fn` raises, and ConfigError for what is no report or no function.
+    """
+    called("feed_fn", feed_fn)
+    if of_kind("report", report, ProbeReport).action is DriftAction.LOG_ONLY:
         return Told(told=False)
-    given = feed_fn(
-        {
-            "session_id": report.session_id,
-            "agent_id": report.agent_id,
-            "overall_verdict": report.overall_verdict.value,
-            "max_drift_score": report.max_drift_score,
-            "escape_count": report.escape_count,
-            "escape_rate": report.escape_rate,
-            "longitudinal_signal": report.longitudinal_signal,
-            "e_value": report.e_value,
-            "calibration_status": report.calibration_status.value,
-            "probes_sent": report.probes_sent,
-        }
-    )
-    return Told(given, told=True)
+    return Told(feed_fn(report_payload(report)), told=True)

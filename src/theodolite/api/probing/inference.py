@@ -10,11 +10,12 @@ import anyio
 import msgspec
 from msgspec import Raw
 
+from theodolite.api.probing.given import word
 from theodolite.core.arguments import freeze, is_mapping, is_sequence
 from theodolite.core.errors import ConfigError, ModelError
 from theodolite.core.inquiry import Draw, Query, Reply, Role
 from theodolite.core.reading import Cause
-from theodolite.core.text import printable
+from theodolite.core.text import brief, printable
 from theodolite.detectors.behavior.probe import EXPECTED
 from theodolite.models.hosted.question import turns
 
@@ -40,7 +41,8 @@ class FunctionModel:
     that every provider takes. What it gives is read by its form. A dict with `text` is raw: the text, or a list of
     content blocks, and `tool_calls`, which are judged and never run; so is a bare string. Any other dict is what the
     function's own adapter says of the answer, in the six fields. None, numbers and lists are no answers: ModelError.
-    A plain function is called on the event loop, and holds it up. Raises ConfigError when made of what is no function.
+    A plain function is called on the event loop, and holds it up. Raises ConfigError for what is no function, or has no
+    name.
     """
 
     max_concurrency = _AT_ONCE
@@ -48,10 +50,10 @@ class FunctionModel:
     def __init__(self, inference_fn: InferenceFn, *, name: str = NAME) -> None:
         if not callable(inference_fn):
             raise ConfigError(
-                f"the inference function is {type(inference_fn).__name__}: give an async function of a list of messages"
+                f"inference_fn is {brief(inference_fn)}, no function: give an async one, of a list of messages"
             )
         self._inference_fn = inference_fn
-        self.name = name
+        self.name = word("name", name)
 
     async def ask(self, query: Query) -> Reply:
         """Call the function once for each draw, all at once. Raises ModelError for what is no answer."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 import inspect
 import logging
 from collections import OrderedDict, deque
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Protocol
 from uuid import uuid4
 
 import anyio
@@ -16,7 +15,19 @@ from msgspec.structs import replace
 
 from theodolite.api.probing.audit import PayloadRedactor, ProbeAuditStore
 from theodolite.api.probing.controller import RuntimeEvent
-from theodolite.api.probing.inference import NAME, FunctionModel, InferenceFn
+from theodolite.api.probing.given import able, listed, of_kind, seconds, secret_bytes
+from theodolite.api.probing.inference import FunctionModel
+from theodolite.api.probing.parts import (
+    DefaultComparator,
+    DefaultShadowInstanceFactory,
+    IntegrationLayer,
+    ProbeExecutor,
+    ProbeScheduler,
+    ShadowInstance,
+    SnapshotFactory,
+    check,
+    check_version,
+)
 from theodolite.api.probing.signals import (
     DriftAction,
     DriftSignal,
@@ -26,7 +37,7 @@ from theodolite.api.probing.signals import (
     session_status,
 )
 from theodolite.core.calibration import Calibration
-from theodolite.core.errors import ConfigError
+from theodolite.core.errors import EventError
 from theodolite.core.event import ModelCalled
 from theodolite.core.inquiry import Role
 from theodolite.core.policy import Decision, highest
@@ -36,24 +47,14 @@ from theodolite.core.snapshot import StateSnapshot
 from theodolite.detectors.behavior.accumulation import DriftAccumulator, ProbeOutcomeFacts, Settled
 from theodolite.detectors.behavior.detector import SESSION, BehaviorDetector, BehaviorSettings, BehaviorState
 from theodolite.detectors.behavior.library import ProbeLibrary
+from theodolite.detectors.behavior.references import Reference
 from theodolite.detectors.behavior.schedule import ScheduleSettings
 from theodolite.runtime.drive import Panel, attempt
 from theodolite.runtime.monitor import Monitor
 from theodolite.runtime.session import Session
 from theodolite.verifiers.triangulation import TriangulationVerifier
 
-__all__ = (
-    "ContextlessShadowBaseline",
-    "DefaultComparator",
-    "DefaultShadowInstanceFactory",
-    "IntegrationLayer",
-    "ProbeExecutor",
-    "ProbePipeline",
-    "ProbeScheduler",
-    "SemanticJudge",
-    "ShadowInstance",
-    "SnapshotFactory",
-)
+__all__ = ("ProbePipeline",)
 
 _LOG = logging.getLogger(__name__)
 
@@ -67,78 +68,6 @@ _SESSIONS = 10_000
 _TIMELINE = 64
 # Probes of a session where the caller's scheduler bounds them.
 _MOST = 2**31
-
-
-class ProbeScheduler(Protocol):
-    """Says whether a probe is due."""
-
-    def evaluate(self, event: RuntimeEvent) -> bool | Awaitable[bool]:
-        """Return whether to probe now."""
-        ...
-
-
-class SnapshotFactory(Protocol):
-    """Takes the snapshot of a live session."""
-
-    def create(self, event: RuntimeEvent) -> StateSnapshot | Awaitable[StateSnapshot]:
-        """Return a copy of the session as it is. What it holds is copied again; nothing here changes it."""
-        ...
-
-
-class IntegrationLayer(Protocol):
-    """Hears of significant reports."""
-
-    def emit(self, report: ProbeReport, action: DriftAction) -> Awaitable[None] | None:
-        """Take a report. What it raises is counted, and stops nothing."""
-        ...
-
-
-class ProbeExecutor:
-    """Answers for the session's copy. Raises ConfigError for what cannot be called."""
-
-    def __init__(self, inference_fn: InferenceFn, *, model: str = NAME) -> None:
-        self.inference_fn = inference_fn
-        self.model = FunctionModel(inference_fn, name=model)
-
-
-class ShadowInstance:
-    """Answers for the shadow, which is told a summary alone. Every arm gets the same system prompt: this one."""
-
-    def __init__(self, inference_fn: InferenceFn, system_prompt: str = "", *, model: str = NAME) -> None:
-        if not isinstance(system_prompt, str):  # pyright: ignore[reportUnnecessaryIsInstance] - of untyped callers
-            raise ConfigError(f"system_prompt is the text of the prompt, not {type(system_prompt).__name__}")
-        self.inference_fn = inference_fn
-        self.model = FunctionModel(inference_fn, name=model)
-        self.system_prompt = system_prompt
-
-
-class ContextlessShadowBaseline(ShadowInstance):
-    """Answers without any context, where two answers are ambiguous."""
-
-
-class SemanticJudge:
-    """Gives an opinion of two answers. It may add to their difference, and takes nothing away."""
-
-    def __init__(self, inference_fn: InferenceFn) -> None:
-        self.inference_fn = inference_fn
-        self.model = FunctionModel(inference_fn)
-
-
-class DefaultShadowInstanceFactory:
-    """The two clean instances. Raises ConfigError where they have different system prompts."""
-
-    def __init__(self, shadow: ShadowInstance, baseline: ContextlessShadowBaseline | None = None) -> None:
-        if baseline is not None and baseline.system_prompt != shadow.system_prompt:
-            raise ConfigError("shadow and baseline have different system prompts: arms that are compared have the same")
-        self.shadow = shadow
-        self.baseline = baseline
-
-
-class DefaultComparator:
-    """Compares field by field, with a judge or without."""
-
-    def __init__(self, judge: SemanticJudge | None = None) -> None:
-        self.judge = judge
 
 
 class _Seen:
@@ -155,11 +84,13 @@ class ProbePipeline:
 
     `run` does not raise for what the parts do; how it ended is in the report's `outcome`, and `outcome` and `detail`
     here say it of the last run, also where there is no report. Each session has its own evidence: that of `accumulator`
-    is for the session it names. `calibration` is an artefact; without one nothing restricts. `timeout` is in seconds,
-    for one answer. Safe for concurrent runs on one event loop. State: some kilobytes for each of the last 10,000
-    sessions; `forget` those that are over.
+    is for the session it names. `references` are benign conversations of the operator, as of BehaviorDetector.
+    `calibration` is an artefact; without one nothing restricts. `timeout` is in seconds, for one answer. Safe for
+    concurrent runs on one event loop. State: some kilobytes for each of the last 10,000 sessions; `forget` those that
+    are over.
 
-    Raises ConfigError for parts that lack what they are asked for, and for a word in the place of an artefact.
+    Raises ConfigError for a part that is something else, or lacks what it is asked for, and for an accumulator of
+    another version of the library than the one here.
     """
 
     def __init__(  # noqa: PLR0913 - axor-probe's parts, by name
@@ -174,19 +105,32 @@ class ProbePipeline:
         redactor: Redactor | None = None,
         audit_store: ProbeAuditStore | None = None,
         library: ProbeLibrary | None = None,
+        references: Iterable[Reference] = (),
         integrations: Iterable[IntegrationLayer] = (),
         calibration: Calibration | None = None,
         settings: BehaviorSettings | None = None,
         timeout: float = TIMEOUT,
         secret: bytes | None = None,
     ) -> None:
-        _check("scheduler", scheduler, "evaluate")
-        _check("snapshot_factory", snapshot_factory, "create")
-        if calibration is not None and not isinstance(calibration, Calibration):  # pyright: ignore[reportUnnecessaryIsInstance] - of untyped callers
-            raise ConfigError("calibration is an artefact, as Calibration.load reads it: a word vouches for nothing")
+        check(
+            scheduler=scheduler,
+            snapshot_factory=snapshot_factory,
+            executor=executor,
+            shadow_factory=shadow_factory,
+            comparator=comparator,
+            accumulator=accumulator,
+            redactor=redactor,
+            audit_store=audit_store,
+            library=library,
+            calibration=calibration,
+            settings=settings,
+        )
+        check_version(accumulator, library)
         self._scheduler, self._snapshots = scheduler, snapshot_factory
-        self._accumulator = accumulator
-        self._integrations = tuple(integrations)
+        self._accumulator, self._executor = accumulator, executor
+        self._integrations = listed("integrations", integrations)
+        for layer in self._integrations:
+            able("integrations", layer, "emit")
         self.audit_store = ProbeAuditStore() if audit_store is None else audit_store
         shadow, baseline = shadow_factory.shadow, shadow_factory.baseline
         judge = comparator.judge if comparator is not None else None
@@ -196,6 +140,7 @@ class ProbePipeline:
         self._detector = BehaviorDetector(
             replace(given, system=shadow.system_prompt, judge=judge is not None, scheduled=False),
             library=library,
+            references=[of_kind("references", one, Reference) for one in listed("references", references)],
             gates=None if calibration is None else calibration.gates,
         )
         players = {Role.SUBJECT: executor.model, Role.SHADOW: _named(shadow, executor)}
@@ -210,9 +155,9 @@ class ProbePipeline:
             verifiers=[] if baseline is None else [TriangulationVerifier()],
             redactor=redactor or PayloadRedactor(),
             store=self.audit_store,
-            panel=Panel(players, timeout=timeout),
+            panel=Panel(players, timeout=seconds("timeout", timeout)),
             calibration=calibration,
-            secret=secret,
+            secret=None if secret is None else secret_bytes(secret),
         )
         self._seen: OrderedDict[str, _Seen] = OrderedDict()
         self._timeout = timeout
@@ -223,8 +168,11 @@ class ProbePipeline:
     async def run(self, event: RuntimeEvent) -> ProbeReport | None:
         """Probe the session of an event, if it is due; None where it is not.
 
-        Raises EventError for a session that has another agent than before, and StoreError where nothing can be kept.
+        Raises EventError for what is no RuntimeEvent, ConfigError for a session that has another agent than before, and
+        StoreError where nothing can be kept.
         """
+        if not isinstance(event, RuntimeEvent):  # pyright: ignore[reportUnnecessaryIsInstance] - of untyped callers
+            raise EventError(f"a pipeline is told a RuntimeEvent to run, not a {type(event).__name__}")
         due = await self._due(event)
         if due is False:
             self._ended(ProbeOutcome.NOT_DUE)
@@ -238,8 +186,11 @@ class ProbePipeline:
             return self._without(event, ProbeOutcome.FAILED, f"the snapshot factory: {detail}")
         if snapshot.session_id != event.session_id:
             return self._without(event, ProbeOutcome.FAILED, "the snapshot factory: its snapshot is of another session")
-        if not snapshot.snapshot_id:
-            snapshot = replace(snapshot, snapshot_id=uuid4().hex)
+        shown = await self._within(partial(self._executor.sanitized, snapshot), "context_sanitizer")
+        if not isinstance(shown, StateSnapshot):
+            detail = shown.detail if isinstance(shown, Failure) else type(shown).__name__
+            return self._without(event, ProbeOutcome.FAILED, f"the context sanitizer: {detail}")
+        snapshot = shown if shown.snapshot_id else replace(shown, snapshot_id=uuid4().hex)
         session = self._session(event)
         asked = session.request_probe(event.event_type, snapshot=snapshot)
         self.audit_store.note(event.session_id, event.agent_id, asked.seq, snapshot.snapshot_id)
@@ -278,6 +229,8 @@ class ProbePipeline:
                 session.observe(ModelCalled(model=name))
             if self._accumulator is not None and self._accumulator.session_id == event.session_id:
                 session.adopt(self._detector.name, BehaviorState(accumulator=self._accumulator))
+            accumulator = self._accumulated(session)
+            accumulator.session_id = accumulator.session_id or session.id
         return session
 
     def _report(
@@ -316,7 +269,11 @@ class ProbePipeline:
         )
 
     def forget(self, session_id: str) -> None:
-        """Close a session that is over. One of that id begins anew; what was kept of it stays in the store."""
+        """Close a session that is over. One of that id begins anew; what was kept of it stays in the store.
+
+        Raises ConfigError for an id that is no text.
+        """
+        of_kind("session_id", session_id, str)
         self._seen.pop(session_id, None)
         open_ = next((one for one in self.monitor.sessions if one.id == session_id), None)
         if open_ is not None:
@@ -405,11 +362,6 @@ def _named(instance: ShadowInstance, executor: ProbeExecutor) -> FunctionModel:
     if instance.inference_fn == executor.inference_fn or instance.model.name != executor.model.name:
         return instance.model
     return FunctionModel(instance.inference_fn, name=f"{instance.model.name} of {type(instance).__name__}")
-
-
-def _check(name: str, part: object, method: str) -> None:
-    if not callable(getattr(part, method, None)):
-        raise ConfigError(f"{name} has no method {method}: {type(part).__name__}")
 
 
 async def _value(give: Callable[[], object]) -> object:

@@ -16,12 +16,13 @@ import anyio.to_thread
 import msgspec
 from msgspec import Struct
 
+from theodolite.api.probing.given import called, seconds
 from theodolite.core.errors import ConfigError
 from theodolite.core.reading import Failure
 from theodolite.core.text import brief, printable
 from theodolite.runtime.drive import attempt
 
-__all__ = ("Look", "ReputationPoll", "checked_interval", "checked_path", "checked_threshold", "read_reputation")
+__all__ = ("Look", "ReputationPoll", "checked_path", "checked_threshold", "read_reputation")
 
 _LOG = logging.getLogger(__name__)
 
@@ -55,7 +56,7 @@ class ReputationPoll:
     That is when it is below `threshold` and was not at the look before, or is lower than it has been since; a score
     that merely stays low is told once. A file that is absent, no regular file, over 64 KiB or without a number from 0
     to 1 as `reputation_score`, and a trigger that raises, are warned of once, until all is well or fails in another
-    way; `failures` counts them all. Raises ConfigError for a path, a threshold or an interval that is none.
+    way; `failures` counts them all. Raises ConfigError for a path, a threshold, an interval or a function that is none.
     """
 
     def __init__(
@@ -70,7 +71,9 @@ class ReputationPoll:
     ) -> None:
         self._path = checked_path(path)
         self._threshold = checked_threshold(threshold)
-        self._interval = checked_interval(interval)
+        self._interval = seconds("reputation_poll_interval_seconds", interval)
+        for name, given in (("trigger", trigger), ("sleep", sleep), ("random", random)):
+            called(name, given)
         self._trigger = trigger
         self._sleep = sleep
         self._random = random
@@ -153,13 +156,6 @@ def checked_threshold(threshold: object) -> float:
     if isinstance(threshold, bool) or not isinstance(threshold, int | float) or not 0.0 <= threshold <= 1.0:
         raise ConfigError(f"reputation_score_threshold is a number from 0 to 1, not {brief(threshold)}")
     return float(threshold)
-
-
-def checked_interval(seconds: object) -> float:
-    """Return an interval. Raises ConfigError for what is no number of seconds above 0, or more than a year."""
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0.0 < seconds <= 366 * 86_400:
-        raise ConfigError(f"reputation_poll_interval_seconds is a number of seconds over 0, not {brief(seconds)}")
-    return float(seconds)
 
 
 def _shown(path: Path) -> str:

@@ -9,8 +9,7 @@ from msgspec import Struct
 
 from theodolite.core.policy import Action, Decision
 from theodolite.core.reading import Signal, Status
-from theodolite.detectors.behavior.accumulation import DivergenceCategory, OverallVerdict
-from theodolite.detectors.behavior.accumulation import ProbeReport as Accumulated
+from theodolite.detectors.behavior.accumulation import Accumulated, DivergenceCategory, OverallVerdict
 from theodolite.detectors.behavior.comparison import THRESHOLDS
 from theodolite.detectors.behavior.probe import EXPECTED, ProbeType
 from theodolite.detectors.behavior.settling import category, compared_in

@@ -17,11 +17,11 @@ from theodolite.stats.interval import wilson
 __all__ = (
     "ALPHA_LONG",
     "CONSISTENCY_ANOMALY_THRESHOLD",
+    "Accumulated",
     "DivergenceCategory",
     "DriftAccumulator",
     "OverallVerdict",
     "ProbeOutcomeFacts",
-    "ProbeReport",
     "Settled",
     "TypeCount",
 )
@@ -131,7 +131,7 @@ class TypeCount(Struct, kw_only=True, gc=False):
     n: int = 0
 
 
-class ProbeReport(Struct, frozen=True, kw_only=True, gc=False):
+class Accumulated(Struct, frozen=True, kw_only=True, gc=False):
     """A view of the probes of a session. Names are axor-probe's where it has them.
 
     `escape_by_type` has k of n for each type that was scored; the intervals, of a rate in all and of each type, are
@@ -324,11 +324,11 @@ class DriftAccumulator(Struct, kw_only=True, forbid_unknown_fields=True):
         sound = self.scored - self.structural - self.unclear
         return OverallVerdict.INCONCLUSIVE if sound < _FEWEST else OverallVerdict.CONSISTENT
 
-    def report(self, alpha: float = ALPHA_LONG) -> ProbeReport:
+    def report(self, alpha: float = ALPHA_LONG) -> Accumulated:
         """Return what there is to say so far. Cost: O(1)."""
         escapes = sum(count.k for count in self.by_type.values())
         settled = self.scored + self.failed + self.invalid
-        return ProbeReport(
+        return Accumulated(
             session_id=self.session_id,
             probe_library_version=self.probe_library_version,
             probes_sent=self.probes_sent,
@@ -375,5 +375,5 @@ class DriftAccumulator(Struct, kw_only=True, forbid_unknown_fields=True):
                 "another way than the first"
             )
         if self.cached:
-            said.append("some draws were compared with counts of the shadow from other sessions")
+            said.append("some draws were compared with counts of benign conversations from other sessions")
         return tuple(said)

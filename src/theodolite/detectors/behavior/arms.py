@@ -11,6 +11,7 @@ from theodolite.core.event import Tool
 from theodolite.core.inquiry import Message, Query, Role
 from theodolite.core.snapshot import StateSnapshot
 from theodolite.core.summary import CanonicalizedContextSummary
+from theodolite.detectors.behavior.isolation import Sampling
 from theodolite.detectors.behavior.probe import EXPECTED, InjectionMode, Probe
 
 __all__ = ("FORM", "Arm", "ProbeCase", "planted", "told")
@@ -51,9 +52,9 @@ class ProbeCase(Struct, frozen=True, kw_only=True):
     """One dispatch: what is asked, of which snapshot, and what the arms get alike.
 
     `about` is the seq of the event that asked for it and `trigger` why, `tools` are the session's own, all but the
-    number that was `left_out`, and `models` those that it is known to run on; `reference` is a benign context;
-    `nonce` fences what a judge is shown. `measured` is the probe of that type whose answers on benign
-    contexts are known, for a model whose decisions are read exactly.
+    number that was `left_out`, and `models` those that it is known to run on; `samplings` are the ways in which it was
+    shown to sample; `reference` is a benign context; `nonce` fences what a judge is shown. `measured` is the probe of
+    that type whose answers on benign contexts are known, for a model whose decisions are read exactly.
     """
 
     about: int
@@ -64,6 +65,7 @@ class ProbeCase(Struct, frozen=True, kw_only=True):
     tools: tuple[Tool, ...] = ()
     left_out: int = 0
     models: tuple[str, ...] = ()
+    samplings: tuple[Sampling, ...] = ()
     nonce: str = ""
     measured: Probe | None = None
 

@@ -17,7 +17,7 @@ from theodolite.core.reading import Cause, Evidence, Fact, Failure, Reading
 from theodolite.detectors.behavior.arms import Arm, ProbeCase
 from theodolite.detectors.behavior.comparison import Direction, Divergence, compared, structural
 from theodolite.detectors.behavior.deciding import Decided, decided, read_exactly
-from theodolite.detectors.behavior.isolation import ShadowIsolation
+from theodolite.detectors.behavior.isolation import Sampling, ShadowIsolation
 from theodolite.detectors.behavior.judge import JUDGED, SemanticJudgment, judgment_query, read_judgment
 from theodolite.detectors.behavior.references import Length
 from theodolite.detectors.behavior.response import ProbeResponse, read_response
@@ -25,7 +25,7 @@ from theodolite.detectors.behavior.verbal import Choice
 from theodolite.stats.betting import Odds
 from theodolite.stats.interval import exact_lower, exact_upper
 
-__all__ = ("BREACHED", "COMPLIED", "FRESH", "TOLD", "Asking", "tallied")
+__all__ = ("BREACHED", "COMPLIED", "FRESH", "TOLD", "Asking", "answered", "tallied")
 
 TOLD = "behavior.canary_disclosed"
 BREACHED, COMPLIED = "breached", "complied"
@@ -53,7 +53,8 @@ class Asking(Struct, frozen=True, kw_only=True):
     `prompt_hash` is that of the text of `system`, empty without one. `samples` is the most draws of an arm, `judge`
     whether a judge is asked too. `bound` is the chance that a bound on counted draws may be wrong. `gates` say by model
     whether its decisions can be measured; a model without one is taken to be measurable, and not vouched for. `stale`
-    names those whose gate is of another system prompt, library or version.
+    names those whose gate is of another system prompt, library or version. `sampling` is how who answers is asked to
+    sample, None where nobody knows.
     """
 
     name: str
@@ -67,6 +68,7 @@ class Asking(Struct, frozen=True, kw_only=True):
     effects: Operator = {}
     gates: Mapping[str, Gate] = {}
     stale: frozenset[str] = frozenset()
+    sampling: Sampling | None = None
 
     def dialogue(self, case: ProbeCase) -> Dialogue:
         """Ask all arms once; then those that evidence is bet on again, unless they did not do the same; then the judge.
@@ -134,21 +136,26 @@ class Asking(Struct, frozen=True, kw_only=True):
 
     def read(self, reply: Reply) -> list[ProbeResponse]:
         """Return what is read of each draw of an answer."""
-        query = reply.query
-        return [
-            read_response(
-                draw,
-                canary=query.canary,
-                tools=query.tools,
-                effects=self.effects,
-                expects_json=_reports(draw),
-            )
-            for draw in reply.draws
-        ]
+        return answered(reply, self.effects)
 
     def failure(self, cause: Cause, detail: str) -> Failure:
         """Return a failure of the detector."""
         return Failure(detector=self.name, version=self.version, cause=cause, detail=detail)
+
+
+def answered(reply: Reply, effects: Operator) -> list[ProbeResponse]:
+    """Return what each draw of an answer to a probe comes to, by the operator's map of tools."""
+    query = reply.query
+    return [
+        read_response(
+            draw,
+            canary=query.canary,
+            tools=query.tools,
+            effects=effects,
+            expects_json=_reports(draw),
+        )
+        for draw in reply.draws
+    ]
 
 
 def _digest(tools: tuple[Tool, ...]) -> str:
@@ -338,7 +345,8 @@ class _Heard:
         alarm where a model always does the same behind the same context.
         """
         counted, counted_twin = [dict(self._replies[place].counts) for place in (_REFERENCE, _REFERENCE_TWIN)]
-        session, twin = self._read[_SUBJECT], self._read[_SUBJECT_TWIN][0]
+        # Draws that only confirm a disclosure were asked because of what came before: they are no bet.
+        session, twin = self._read[_SUBJECT][: self._asking.samples], self._read[_SUBJECT_TWIN][0]
         if counted:
             return self._beside_counts(session, twin if decides and counted_twin else None, counted, counted_twin)
         pairs = list(zip(session, self._read[_REFERENCE], strict=False))
@@ -396,10 +404,10 @@ class _Heard:
 
     def _isolation(self) -> ShadowIsolation:
         models = {reply.model for reply in self._replies.values()}
-        known = self.case.snapshot.system_prompt_hash
+        known, asked = self.case.snapshot.system_prompt_hash, self._asking.sampling
         return ShadowIsolation(
             same_model_version=len(models) == 1 and models <= set(self.case.models),
             same_system_prompt_hash=bool(known) and known == self._asking.prompt_hash,
             same_tool_schema_hash=not self.case.left_out,
-            same_sampling_config=len(models) == 1,
+            same_sampling_config=len(models) == 1 and (asked is None or asked.like(self.case.samplings)),
         )

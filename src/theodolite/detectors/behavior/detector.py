@@ -33,6 +33,7 @@ from theodolite.detectors.behavior.arms import ProbeCase
 from theodolite.detectors.behavior.asking import TOLD, Asking, tallied
 from theodolite.detectors.behavior.comparison import AMBIGUITY_BAND, THRESHOLDS
 from theodolite.detectors.behavior.deciding import Exact, evidence, read_exactly
+from theodolite.detectors.behavior.isolation import Sampling
 from theodolite.detectors.behavior.library import ProbeLibrary, shipped
 from theodolite.detectors.behavior.probe import Probe
 from theodolite.detectors.behavior.references import Length, Reference, nearest
@@ -61,6 +62,8 @@ _MODELS = 8
 # bounds are wrong with a chance of a quarter of alpha at most, and half of the evidence counts: together with another
 # process of a fusion that is no more than alpha.
 _RATES = 3
+# Temperature and top_p, or one of them alone: of four ways at least two say otherwise of one of them.
+_SAMPLINGS = 4
 
 
 # Draws of one arm behind one context say less and less that is new. Our choice.
@@ -81,8 +84,8 @@ class BehaviorSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     enabled: bool = True
     system: str = ""
-    # Our choices: forty messages are ten rounds of a question, a call, its result and an answer. A pair of draws is
-    # enough where nothing differs; three more tell a difference of one half from chance.
+    # Our choices: forty messages are ten rounds of a question, a call, its result and an answer. One pair of
+    # draws is enough where both did the same all through; four find a difference of one half in 15 of 16 probes.
     messages: int = 40
     samples: int = 4
     judge: bool = False
@@ -102,8 +105,9 @@ class BehaviorState(Struct, kw_only=True):
 
     At most 128 tools, of 32,768 bytes together; `left_out` is how many more there are. `used` counts each probe by its
     id, `exact` has the decisions that were read from probabilities. `model` is the one that the evidence is of,
-    `surrogate` that it is none of the session's `models`; `ungated` and `apart` say that evidence rests on decisions
-    that no gate vouches for, and on arms that were not seen to be alike. Some kilobytes beside the tools.
+    `surrogate` that it is none of the session's `models`; `samplings` are the ways in which it was shown
+    to sample; `ungated` and `apart` say that evidence rests on decisions that no gate vouches for, and on arms that
+    were not seen to be alike. Some kilobytes beside the tools.
     """
 
     schedule: Schedule = field(default_factory=Schedule)
@@ -112,6 +116,7 @@ class BehaviorState(Struct, kw_only=True):
     exact: Exact = field(default_factory=Exact)
     model: str = ""
     models: tuple[str, ...] = ()
+    samplings: tuple[Sampling, ...] = ()
     surrogate: bool = False
     ungated: bool = False
     apart: bool = False
@@ -128,8 +133,8 @@ class BehaviorDetector:
     asked in the same role. Each is asked what the clause forbids; subject and reference also a twin of the question
     that it allows. `behavior.<type>` says in how much subject and shadow differ toward what is forbidden: single probes
     never act. `behavior.canary_disclosed` is 1 where the copy told the planted token and nobody else did; a second
-    dispatch then asks again. `behavior.session` is what may act: 1 - 1 / e, where e is bet, pair of draws by pair, on
-    what subject and reference did and decided. It is never infinite, and reaches 1 - alpha in at most a share alpha of
+    dispatch then asks again. `behavior.session` is what may act: 1 - 1 / e, where e is bet, once a probe, on what
+    subject and reference did and decided. It is never infinite, and reaches 1 - alpha in at most a share alpha of
     the sessions whose copy answers as a benign context does. Where a gate does not vouch for the model's decisions, or
     the arms were not seen to be alike, it is notable by these and never strong.
 
@@ -159,10 +164,12 @@ class BehaviorDetector:
         gates: Mapping[str, Gate] | None = None,
         effects: Operator | None = None,
         alone: bool = True,
+        sampling: Sampling | None = None,
     ) -> None:
         """Take what to ask, and the operator's own benign contexts: for a length of which there are at least 30.
 
-        `alone`: no fusion hears it, so that its own session code acts.
+        `alone`: no fusion hears it, so that its own session code acts. `sampling` is how whoever answers is asked to
+        sample: it is held against what the session shows of its own calls.
         """
         self._settings = settings or BehaviorSettings()
         self._references = tuple(references or ())
@@ -180,6 +187,7 @@ class BehaviorDetector:
             bound=ALPHA_LONG / 4 / (_RATES * len(self._library.templates)),
             reuse=self._settings.reuse,
             effects=effects or {},
+            sampling=sampling,
         )
         self._asking = replace(self._asking, **self._known(gates or {}))
         self.bands: Mapping[str, Band] = _bands(alone=alone)
@@ -190,6 +198,11 @@ class BehaviorDetector:
         held = {name: gate for name, gate in gates.items() if (gate.prompt_hash, gate.library, gate.version) == asked}
         return {"gates": held, "stale": frozenset(gates.keys() - held.keys())}
 
+    @property
+    def confidential(self) -> tuple[str, ...]:
+        """What no long part of is kept, whoever says it: the system prompt."""
+        return (self._settings.system,) if self._settings.system else ()
+
     def with_gates(self, gates: Mapping[str, Gate]) -> BehaviorDetector:
         """Return this detector as it is where so much is known of models."""
         return BehaviorDetector(
@@ -199,6 +212,7 @@ class BehaviorDetector:
             gates=gates,
             effects=self._asking.effects,
             alone=self._alone,
+            sampling=self._asking.sampling,
         )
 
     def begin(self) -> BehaviorState:
@@ -218,8 +232,8 @@ class BehaviorDetector:
         elif isinstance(event, ToolsDeclared):
             state.tools = tuple(_fitting(event.tools))
             state.left_out = len(event.tools) - len(state.tools)
-        elif isinstance(event, ModelCalled) and event.model not in state.models:
-            state.models = (*state.models, event.model)[-_MODELS:]
+        elif isinstance(event, ModelCalled):
+            _called(state, event)
         if type(event) in READS and (self._settings.scheduled or isinstance(event, ProbeRequested)):
             return self._scheduled(state, event, window)
         return ()
@@ -276,6 +290,7 @@ class BehaviorDetector:
             tools=state.tools,
             left_out=state.left_out,
             models=state.models,
+            samplings=state.samplings,
             measured=self._measured(probe),
             nonce=window.draw(f"nonce {number}").hex()[:12],
         )
@@ -444,6 +459,15 @@ def _benign(contexts: Sequence[Reference], like: Sequence[Message], random: byte
         left, place = divmod(left, len(among))
         said.extend(among.pop(place).said)
     return tuple(said)
+
+
+def _called(state: BehaviorState, event: ModelCalled) -> None:
+    """Note which model a session ran on, and how it sampled: a call that does not show it says nothing of it."""
+    if event.model not in state.models:
+        state.models = (*state.models, event.model)[-_MODELS:]
+    sampling = Sampling.of(event)
+    if sampling is not None and sampling not in state.samplings and len(state.samplings) < _SAMPLINGS:
+        state.samplings += (sampling,)
 
 
 def _fitting(tools: Iterable[Tool]) -> Iterator[Tool]:

@@ -7,8 +7,9 @@ models that we measured seemed to refuse, and refused what is allowed as well.
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -17,8 +18,12 @@ from msgspec.structs import replace
 
 from theodolite.core.event import Tool
 from theodolite.core.gate import AUC, FEWEST_PAIRS, FEWEST_REFERENCES, GAP, Gate, Reason, Shown
-from theodolite.core.inquiry import Draw, Message, Query, Reply, Role
+from theodolite.core.inquiry import Message, Query, Reply, Role
+from theodolite.core.intent import Operator
 from theodolite.core.reading import Cause, Failure
+from theodolite.core.snapshot import StateSnapshot
+from theodolite.detectors.behavior.arms import Arm, ProbeCase
+from theodolite.detectors.behavior.asking import answered
 from theodolite.detectors.behavior.probe import Probe, ProbeType
 from theodolite.detectors.behavior.readout import (
     ReadOut,
@@ -32,6 +37,7 @@ from theodolite.detectors.behavior.readout import (
     wording_for,
 )
 from theodolite.detectors.behavior.references import Reference, faults
+from theodolite.detectors.behavior.verbal import Choice
 from theodolite.stats.area import area
 from theodolite.stats.binomial import at_least
 
@@ -48,18 +54,29 @@ _BASE = 0.1
 
 
 class Pair(Struct, frozen=True, kw_only=True, gc=False):
-    """A question that the policy forbids to carry out, and its twin, which it allows, both without a context."""
+    """A question that the policy forbids to carry out, and its twin, which it allows, both without a context.
+
+    `drawn` has both as a session is asked where a model shows no probabilities: with a planted token and a form.
+    """
 
     probe: str
     kind: ProbeType
     violation: Query
     twin: Query
+    drawn: tuple[Query, Query]
 
     @classmethod
     def of(cls, probe: Probe, *, system: str = "", tools: tuple[Tool, ...] = ()) -> Pair:
         """Return a probe of the library and its twin under an operator's system prompt."""
-        asked = [question(probe, role=Role.BASELINE, system=system, tools=tools, twin=twin) for twin in (False, True)]
-        return cls(probe=probe.probe_id, kind=probe.probe_type, violation=asked[0], twin=asked[1])
+        sides = (False, True)
+        violation, twin = [question(probe, role=Role.BASELINE, system=system, tools=tools, twin=one) for one in sides]
+        # No session is asked with it: it need not be guessed, only be there.
+        planted = replace(probe, canary=f"TH-{hashlib.sha256(probe.scenario.encode()).hexdigest()[:16]}")
+        case = ProbeCase(about=0, trigger="", probe=planted, snapshot=StateSnapshot(session_id=""), tools=tools)
+        asked = [case.query(Arm.BASELINE, system, twin=one) for one in sides]
+        return cls(
+            probe=probe.probe_id, kind=probe.probe_type, violation=violation, twin=twin, drawn=(asked[0], asked[1])
+        )
 
 
 class Terms(Struct, frozen=True, kw_only=True):
@@ -67,8 +84,8 @@ class Terms(Struct, frozen=True, kw_only=True):
 
     `prompt_hash` is hex SHA-256 of the operator's system prompt, `library` the version of the probes, `version` that of
     the detector, `date` the day. `every`: all six orders of the options and not three. `samples` is how many draws each
-    question gets from a model that shows no probabilities; they are read by `complied` where it is given (None: it
-    cannot be told), and then the questions are asked as they are, without options.
+    question gets from a model that shows no probabilities. They are asked and read as in a session, by the operator's
+    `effects` of tools: what is measured is what a session of that model will be judged by.
     """
 
     prompt_hash: str
@@ -78,7 +95,7 @@ class Terms(Struct, frozen=True, kw_only=True):
     wording: Wording | None = None
     every: bool = False
     samples: int = 20
-    complied: Callable[[Draw], bool | None] | None = None
+    effects: Operator = {}
     alpha: float = 0.05
     power: float = 0.8
 
@@ -95,8 +112,8 @@ def gate(
     `contexts` has benign contexts by class of length. A model that passed and shows probabilities is then asked
     `probes`, by default the first of each type, behind each of them. A context behind which a question fails is left
     out; a length of which fewer than 30 are left is a Failure. So is any failed query before that: nothing is decided
-    by what was not asked. Cost with 12 pairs: 72 queries, or 24 times `samples` draws; with 40 contexts of one length
-    and 6 probes 1,440 more.
+    by what was not asked. Cost with 12 pairs: 72 queries, or 6 and then 24 of `samples` draws; with 40 contexts of one
+    length and 6 probes 1,440 more.
 
     Raises ValueError for fewer than 12 pairs, and for contexts that hold what bears on the answers by its words.
     """
@@ -156,32 +173,33 @@ class _Run:
         return self._gate(len(pairs), figures, references)
 
     def _sides(self, pairs: Sequence[Pair]) -> _Reads:
-        """Ask every pair. The first one shows whether the model gives probabilities; if so it is not asked again."""
-        terms, asked = self._terms, list[ReadOut | None]()
-        if terms.complied is None:
-            first = yield from self._asked(self._questions(pairs[:1], samples=1))
-            if isinstance(first, Failure):
-                return first
-            if all(one is not None and one.exact for one in first):
-                asked = first
-        samples = 1 if asked else terms.samples
-        rest = yield from self._asked(self._questions(pairs[1:] if asked else pairs, samples=samples))
-        return rest if isinstance(rest, Failure) else [*asked, *rest]
+        """Ask every pair. The first one shows whether the model gives probabilities; if not, all are drawn."""
+        first = yield from self._asked(self._questions(pairs[:1]))
+        if isinstance(first, Failure):
+            return first
+        if not all(one is not None and one.exact for one in first):
+            return (yield from self._asked(self._drawn(pairs)))
+        rest = yield from self._asked(self._questions(pairs[1:]))
+        return rest if isinstance(rest, Failure) else [*first, *rest]
 
     def _questions(
-        self, pairs: Sequence[Pair], *, samples: int, context: tuple[Message, ...] = (), after: str = ""
+        self, pairs: Sequence[Pair], *, context: tuple[Message, ...] = (), after: str = ""
     ) -> list[_Question]:
         return [
-            _Question(f"{side} of {pair.probe}{after}", self._forms(_behind(context, query), samples))
+            _Question(
+                f"{side} of {pair.probe}{after}",
+                queries(_behind(context, query), self._wording, every=self._terms.every),
+            )
             for pair in pairs
             for side, query in (("violation", pair.violation), ("twin", pair.twin))
         ]
 
-    def _forms(self, asked: Query, samples: int) -> tuple[Query, ...]:
-        if self._terms.complied is not None:
-            return (replace(asked, samples=samples),)
-        orders = len(queries(asked, self._wording, every=self._terms.every))
-        return queries(asked, self._wording, every=self._terms.every, samples=math.ceil(samples / orders))
+    def _drawn(self, pairs: Sequence[Pair]) -> list[_Question]:
+        return [
+            _Question(f"{side} of {pair.probe}", (replace(query, samples=self._terms.samples),))
+            for pair in pairs
+            for side, query in zip(("violation", "twin"), pair.drawn, strict=True)
+        ]
 
     def _asked(self, questions: Sequence[_Question]) -> _Reads:
         """Put questions side by side and read them; None where a model answered with none of the options."""
@@ -208,10 +226,16 @@ class _Run:
         return asked
 
     def _read(self, replies: Sequence[Reply]) -> ReadOut:
-        if self._terms.complied is None:
+        if replies[0].query.options:
             return read(replies, self._wording)
-        told = [self._terms.complied(draw) for reply in replies for draw in reply.draws]
-        return counted(told.count(True), len(told) - told.count(None), unread=told.count(None))
+        told = [response for reply in replies for response in answered(reply, self._terms.effects)]
+        decisions = [response.decision for response in told if not response.complied]
+        return counted(
+            len(told) - len(decisions),
+            len(told),
+            handed_over=decisions.count(Choice.ESCALATE),
+            unread=decisions.count(Choice.UNCLEAR),
+        )
 
     def _references(
         self, pairs: Sequence[Pair], contexts: Sequence[Reference], length: str
@@ -220,7 +244,7 @@ class _Run:
         kept: list[list[float]] = []
         lost = self._failure(f"no benign context of length {length!r} was given")
         for context in contexts:
-            questions = self._questions(pairs, samples=1, context=context.said, after=f" behind {context.id}")
+            questions = self._questions(pairs, context=context.said, after=f" behind {context.id}")
             sides = yield from self._asked(questions)
             if isinstance(sides, Failure):
                 lost = sides
@@ -247,7 +271,7 @@ class _Run:
             prompt_hash=terms.prompt_hash,
             library=terms.library,
             version=terms.version,
-            wording="" if terms.complied else self._wording.id,
+            wording=self._wording.id if figures.exact else "",
             shown=Shown.PROBABILITIES if figures.exact else Shown.SAMPLES,
             date=terms.date,
             pairs=pairs,

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
-from msgspec import Struct
+from msgspec import Struct, UnsetType
 
-__all__ = ("PENALTIES", "ShadowIsolation")
+from theodolite.core.event import ModelCalled
+
+__all__ = ("PENALTIES", "Sampling", "ShadowIsolation")
 
 PENALTIES = {
     "same_model_version": 0.4,
@@ -17,13 +20,36 @@ PENALTIES = {
 """What confidence is multiplied with where a thing is not known to be alike. Source: axor-probe; UNCALIBRATED."""
 
 
+class Sampling(Struct, frozen=True, kw_only=True, gc=False):
+    """How a model is asked to sample; None where that is not known."""
+
+    temperature: float | None = None
+    top_p: float | None = None
+
+    @classmethod
+    def of(cls, event: ModelCalled) -> Sampling | None:
+        """Return how a session sampled; None where that was not shown."""
+        shown = [None if isinstance(value, UnsetType) else value for value in (event.temperature, event.top_p)]
+        return None if shown == [None, None] else cls(temperature=shown[0], top_p=shown[1])
+
+    def like(self, shown: Iterable[Sampling]) -> bool:
+        """Whether a session sampled so each time, in all that it shows of that.
+
+        >>> asked = Sampling(temperature=0.7, top_p=1.0)
+        >>> asked.like([Sampling(temperature=0.7)]), asked.like([Sampling(temperature=0.7, top_p=0.9)]), asked.like([])
+        (True, False, True)
+        """
+        return all(one.temperature in {None, self.temperature} and one.top_p in {None, self.top_p} for one in shown)
+
+
 class ShadowIsolation(Struct, frozen=True, kw_only=True, gc=False):
     """What was checked of two arms. Each is true only where it was seen to hold: what nobody could look at is false.
 
     `same_model_version`: all answers came from one model id, which the session is known to use.
     `same_system_prompt_hash`: the hash of the prompt that all arms got is that of the session. `same_tool_schema_hash`:
     all arms got all tools that the session showed. `same_sampling_config`: one model, which samples in one way, gave
-    all answers; how the session itself samples, a query cannot say.
+    all answers, and sampled as the session did in all that the session showed of it. Of a session that shows nothing of
+    that, only the arms are held against each other.
 
     What axor-probe declares beside these (no shared memory, tool state or raw context; one output schema; a canonical
     summary) holds by construction: a query holds none of it.

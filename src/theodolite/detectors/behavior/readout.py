@@ -220,24 +220,26 @@ def read(replies: Sequence[Reply], wording: Wording) -> ReadOut:
     return _probable(replies, wording) if all(reply.exact for reply in replies) else _drawn(replies, wording)
 
 
-def counted(hits: int, draws: int, *, unread: int = 0) -> ReadOut:
-    """Return the decision that draws come to which were read without options: so many did what was asked.
+def counted(hits: int, draws: int, *, handed_over: int = 0, unread: int = 0) -> ReadOut:
+    """Return the decision of so many draws that were read without options: `hits` did what was asked.
 
+    Of the others `handed_over` gave it to a person, and `unread` said nothing that could be read: they did not do it.
     Raises UnreadError where no draw was read.
 
     >>> round(counted(0, 20).log_odds, 2), round(counted(5, 20).log_odds, 2)
     (-3.71, -1.04)
     """
-    rate = hits / draws if draws else 0.0
+    if draws <= unread:
+        raise UnreadError("no draw can be read")
     odds = _of_counts(hits, draws)
     return ReadOut(
         log_odds=odds,
         spread=0.0,
         rotations=1,
-        probabilities=(rate, 1.0 - rate, 0.0),
+        probabilities=(hits / draws, (draws - hits - handed_over) / draws, handed_over / draws),
         by_order=(odds,),
         exact=False,
-        draws=draws + unread,
+        draws=draws,
         unread=unread,
     )
 

@@ -18,7 +18,7 @@ from theodolite.reports.document import SessionReport, Summary
 from theodolite.reports.escaping import inert
 from theodolite.reports.html.overview import contents, coverage, masthead, totals, unjudged
 from theodolite.reports.html.pieces import section
-from theodolite.reports.html.session import article, facts
+from theodolite.reports.html.session import article, facts, of_probes
 from theodolite.reports.layout import counted
 from theodolite.reports.limits import LINES, NAME, TOLD
 from theodolite.reports.markup import Content, Markup, element
@@ -136,7 +136,8 @@ def _line(session: SessionReport) -> Markup:
     told = facts(session) if call is None else f"{facts(session)} · highest call: {nearest(call)}"
     note = notes_of(session)
     noted = [" · ", element("span", note, class_="warn")] if note else None
-    return element("li", _name(session), " ", element("span", told, class_="quiet"), noted)
+    probes = [" · ", said] if (said := of_probes(session)) else None
+    return element("li", _name(session), " ", element("span", told, class_="quiet"), noted, probes)
 
 
 def _entry(session: SessionReport, number: int) -> Markup:

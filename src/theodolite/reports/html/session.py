@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from theodolite.core.policy import Action, Outcome
 from theodolite.reports.alarms import alarms, fresh, worst
-from theodolite.reports.document import FindingReport, SessionReport, SignalReport, UnreadableReport
+from theodolite.reports.document import FindingReport, ProbeVerdict, SessionReport, SignalReport, UnreadableReport
 from theodolite.reports.escaping import inert
 from theodolite.reports.html.calls import accounts, every_call, goals
 from theodolite.reports.html.evidence import Place, events, evidence
@@ -20,7 +20,7 @@ from theodolite.reports.probe_words import lines
 from theodolite.reports.sentences import how_sure, old
 from theodolite.reports.timeline import counting, timeline
 
-__all__ = ("article", "facts")
+__all__ = ("article", "facts", "of_probes")
 
 # Bytes that its findings may take, and what models answered: no session takes all the room of the others (our choice).
 ROOM_FOR_FINDINGS, ROOM_FOR_ANSWERS = 600_000, 200_000
@@ -60,6 +60,16 @@ def facts(session: SessionReport) -> str:
         f"read from {inert(session.file, QUOTE)} ({inert(session.reader, NAME)})" if session.file else "",
     )
     return " · ".join(filter(None, told))
+
+
+def of_probes(session: SessionReport) -> Content:
+    """Return what the probes of a session came to together, if it was probed."""
+    probed = session.probed
+    if probed is None:
+        return None
+    kind = {ProbeVerdict.DRIFT_FOUND: "bad", ProbeVerdict.NOTHING_FOUND: "good"}.get(probed.verdict, "warn")
+    words, _, why = inert(probed.text, 2 * QUOTE).partition(": ")
+    return ["Probes: ", element("strong", words, class_=kind), f": {why}"]
 
 
 def _head(place: Place) -> Markup:
@@ -152,11 +162,14 @@ def _answers(place: Place) -> Content:
         for signal in place.session.signals
         if signal.models and (signal.surrogate or (signal.code, signal.about) not in counts)
     ]
-    if not answers:
+    said = of_probes(place.session)
+    if not (answers or said):
         return None
     told = within((_answer(place, signal) for signal in answers[:ANSWERS]), ROOM_FOR_ANSWERS)
     rest = more(len(answers) - len(told), "answers")
-    return section(f"{place.name}-answers", "What models answered", told, rest, level=4)
+    return section(
+        f"{place.name}-answers", "What models answered", told, rest, element("p", said) if said else None, level=4
+    )
 
 
 def _answer(place: Place, signal: SignalReport) -> Markup:

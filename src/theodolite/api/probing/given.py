@@ -1,0 +1,74 @@
+"""What a caller gives, looked at where it is given: what is wrong, where, and what belongs there instead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
+
+from theodolite.core.errors import ConfigError
+from theodolite.core.text import brief
+
+__all__ = ("able", "called", "listed", "of_kind", "seconds", "secret_bytes", "word")
+
+# As many as the hash that a secret keys gives half of: RFC 2104, section 3.
+_LEAST_SECRET = 16
+# A wait of more seconds than this is a mistake: a leap year of them.
+_LONGEST = 366 * 86_400
+
+_T = TypeVar("_T")
+
+
+def of_kind(name: str, given: object, kind: type[_T]) -> _T:
+    """Return what is of a kind. Raises ConfigError for what is not, and for the kind itself in place of one."""
+    if isinstance(given, kind):
+        return given
+    raise ConfigError(f"{name} is a {kind.__name__}, not {_shown(given)}")
+
+
+def able(name: str, given: object, *methods: str) -> None:
+    """Raise ConfigError for what has not these methods, and for a class in place of what is made of it."""
+    for method in methods:
+        if isinstance(given, type) or not callable(getattr(given, method, None)):
+            raise ConfigError(f"{name} has no method {method}: give an object that has, not {_shown(given)}")
+
+
+def called(name: str, given: object) -> None:
+    """Raise ConfigError for what cannot be called."""
+    if not callable(given):
+        raise ConfigError(f"{name} is a function, not {_shown(given)}")
+
+
+def word(name: str, given: object) -> str:
+    """Return a text that is not empty. Raises ConfigError for anything else."""
+    if isinstance(given, str) and given:
+        return given
+    raise ConfigError(f"{name} is a text that is not empty, not {_shown(given)}")
+
+
+def seconds(name: str, given: object) -> float:
+    """Return a number of seconds over 0. Raises ConfigError for anything else, and for more than a year."""
+    if isinstance(given, bool) or not isinstance(given, int | float) or not 0.0 < given <= _LONGEST:
+        raise ConfigError(f"{name} is a number of seconds over 0, not {brief(given)}")
+    return float(given)
+
+
+def listed(name: str, given: Iterable[_T]) -> tuple[_T, ...]:
+    """Return the items of an iterable. Raises ConfigError for what is none, and for a text or a mapping."""
+    if not _several(given):
+        raise ConfigError(f"{name} is a list, not {_shown(given)}")
+    return tuple(given)
+
+
+def secret_bytes(given: object) -> bytes:
+    """Return a secret. Raises ConfigError for what is no bytes, or too few; it is not quoted."""
+    if isinstance(given, bytes) and len(given) >= _LEAST_SECRET:
+        return given
+    raise ConfigError(f"secret is at least {_LEAST_SECRET} random bytes, or left out: one is then made in each run")
+
+
+def _several(given: object) -> bool:
+    return isinstance(given, Iterable) and not isinstance(given, str | bytes | Mapping)
+
+
+def _shown(given: object) -> str:
+    return f"the class {given.__name__}: make one" if isinstance(given, type) else brief(given)

@@ -1,0 +1,173 @@
+"""The parts of a pipeline under axor-probe's names: whoever answers for each arm, and what the caller brings."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Protocol
+
+from msgspec.structs import replace
+
+from theodolite.api.probing.audit import ProbeAuditStore
+from theodolite.api.probing.controller import RuntimeEvent
+from theodolite.api.probing.given import able, called, of_kind, word
+from theodolite.api.probing.inference import NAME, FunctionModel, InferenceFn
+from theodolite.api.probing.signals import DriftAction, ProbeReport
+from theodolite.core.calibration import Calibration
+from theodolite.core.errors import ConfigError
+from theodolite.core.inquiry import Message
+from theodolite.core.snapshot import StateSnapshot
+from theodolite.core.text import brief
+from theodolite.detectors.behavior.accumulation import DriftAccumulator
+from theodolite.detectors.behavior.detector import BehaviorSettings
+from theodolite.detectors.behavior.library import ProbeLibrary, shipped
+
+__all__ = (
+    "ContextlessShadowBaseline",
+    "DefaultComparator",
+    "DefaultShadowInstanceFactory",
+    "IntegrationLayer",
+    "ProbeExecutor",
+    "ProbeScheduler",
+    "SemanticJudge",
+    "ShadowInstance",
+    "SnapshotFactory",
+    "check",
+    "check_version",
+)
+
+
+class ProbeScheduler(Protocol):
+    """Says whether a probe is due."""
+
+    def evaluate(self, event: RuntimeEvent) -> bool | Awaitable[bool]:
+        """Return whether to probe now."""
+        ...
+
+
+class SnapshotFactory(Protocol):
+    """Takes the snapshot of a live session."""
+
+    def create(self, event: RuntimeEvent) -> StateSnapshot | Awaitable[StateSnapshot]:
+        """Return a copy of the session as it is. What it holds is copied again; nothing here changes it."""
+        ...
+
+
+class IntegrationLayer(Protocol):
+    """Hears of significant reports."""
+
+    def emit(self, report: ProbeReport, action: DriftAction) -> Awaitable[None] | None:
+        """Take a report. What it raises is counted, and stops nothing."""
+        ...
+
+
+class ProbeExecutor:
+    """Answers for the session's copy. `context_sanitizer` is given the text of each message, and gives what is shown.
+
+    It is for a model that may not see what the session saw. Raises ConfigError for what cannot be called, and for a
+    model without a name.
+    """
+
+    def __init__(
+        self,
+        inference_fn: InferenceFn,
+        context_sanitizer: Callable[[str], str] | None = None,
+        *,
+        model: str = NAME,
+    ) -> None:
+        self.inference_fn = inference_fn
+        self.model = FunctionModel(inference_fn, name=word("model", model))
+        if context_sanitizer is not None:
+            called("context_sanitizer", context_sanitizer)
+        self._sanitizer = context_sanitizer
+
+    def sanitized(self, snapshot: StateSnapshot) -> StateSnapshot:
+        """Return what the copy may be shown of a snapshot. Raises what the sanitizer raises, EventError for no text."""
+        clean = self._sanitizer
+        if clean is None:
+            return snapshot
+        shown = tuple([Message(message.role, clean(message.text)) for message in snapshot.context_window])
+        return replace(snapshot, context_window=shown)
+
+
+class ShadowInstance:
+    """Answers for the shadow, which is told a summary alone. Every arm gets the same system prompt: this one.
+
+    Raises ConfigError for what cannot be called, and for a prompt or a model that is no text.
+    """
+
+    def __init__(self, inference_fn: InferenceFn, system_prompt: str = "", *, model: str = NAME) -> None:
+        self.inference_fn = inference_fn
+        self.model = FunctionModel(inference_fn, name=word("model", model))
+        self.system_prompt = of_kind("system_prompt", system_prompt, str)
+
+
+class ContextlessShadowBaseline(ShadowInstance):
+    """Answers without any context, where two answers are ambiguous."""
+
+
+class SemanticJudge:
+    """Gives an opinion of two answers. It may add to their difference, and takes nothing away."""
+
+    def __init__(self, inference_fn: InferenceFn) -> None:
+        self.inference_fn = inference_fn
+        self.model = FunctionModel(inference_fn)
+
+
+class DefaultShadowInstanceFactory:
+    """The two clean instances. Raises ConfigError where they have different system prompts, or are something else."""
+
+    def __init__(self, shadow: ShadowInstance, baseline: ContextlessShadowBaseline | None = None) -> None:
+        self.shadow = of_kind("shadow", shadow, ShadowInstance)
+        self.baseline = None if baseline is None else of_kind("baseline", baseline, ContextlessShadowBaseline)
+        if baseline is not None and baseline.system_prompt != shadow.system_prompt:
+            raise ConfigError("shadow and baseline have different system prompts: arms that are compared have the same")
+
+
+class DefaultComparator:
+    """Compares field by field, with a judge or without. Raises ConfigError for a judge that is none."""
+
+    def __init__(self, judge: SemanticJudge | None = None) -> None:
+        self.judge = None if judge is None else of_kind("judge", judge, SemanticJudge)
+
+
+# What each part is, or what is asked of one that the caller made.
+_KINDS: Mapping[str, type] = {
+    "executor": ProbeExecutor,
+    "shadow_factory": DefaultShadowInstanceFactory,
+    "comparator": DefaultComparator,
+    "accumulator": DriftAccumulator,
+    "audit_store": ProbeAuditStore,
+    "library": ProbeLibrary,
+    "calibration": Calibration,
+    "settings": BehaviorSettings,
+}
+_ASKED: Mapping[str, tuple[str, ...]] = {
+    "scheduler": ("evaluate",),
+    "snapshot_factory": ("create",),
+    "redactor": ("text", "field"),
+}
+_NEEDED = frozenset({"scheduler", "snapshot_factory", "executor", "shadow_factory"})
+
+
+def check(**parts: object) -> None:
+    """Raise ConfigError for a part that is something else. One that is left out may be None."""
+    for name, part in parts.items():
+        if part is None and name not in _NEEDED:
+            continue
+        if name in _KINDS:
+            of_kind(name, part, _KINDS[name])
+        else:
+            able(name, part, *_ASKED[name])
+
+
+def check_version(accumulator: DriftAccumulator | None, library: ProbeLibrary | None) -> None:
+    """Raise ConfigError where no probe would count: an accumulator takes those of its own version alone."""
+    if accumulator is None:
+        return
+    of_kind("session_id of the accumulator", accumulator.session_id, str)
+    version = (library or shipped()).version
+    if accumulator.probe_library_version != version:
+        raise ConfigError(
+            f"the accumulator is for version {brief(accumulator.probe_library_version)} of the probe library, and "
+            f"version {version} is asked here, of which it would count nothing: give it that version"
+        )
