@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from theodolite.config.probing import fused, library_of
+from theodolite.config.probing import fused, given_to_ask, library_of
 from theodolite.config.settings import Settings, read_settings
 from theodolite.config.wiring import wire
 from theodolite.core.calibration import Calibration, Dataset
@@ -18,6 +18,7 @@ from theodolite.core.inquiry import Role
 from theodolite.core.policy import Action, Decision
 from theodolite.core.reading import Status
 from theodolite.detectors.behavior.detector import SESSION, BehaviorDetector, BehaviorSettings
+from theodolite.detectors.behavior.isolation import Sampling
 from theodolite.detectors.behavior.library import shipped
 from theodolite.detectors.behavior.schedule import ScheduleSettings
 from theodolite.redactors.rules import RuleRedactor
@@ -124,3 +125,18 @@ def test_a_role_that_no_model_plays_is_told_whether_anybody_is_asked_or_not(tmp_
     settings = written(tmp_path, '[panel]\nsubject = "shop"\n')
     with pytest.raises(ConfigError, match=r"panel\.subject: no model is named 'shop'; known: none"):
         wire(settings, asks=asks)
+
+
+@pytest.mark.parametrize(
+    ("models", "known"),
+    [
+        ("", None),
+        ('[models.m]\nkind = "openai"\nmodel = "m-1"\ntemperature = 0.2\n', Sampling(temperature=0.2)),
+        ('[models.m]\nkind = "openai"\nmodel = "m-1"\n', Sampling()),
+    ],
+)
+def test_how_the_subject_is_asked_to_sample_is_held_against_the_session(
+    tmp_path: Path, models: str, known: Sampling | None
+) -> None:
+    panel = '[panel]\nsubject = "m"\n' if models else ""
+    assert given_to_ask(dict[str, object], {}, written(tmp_path, models + panel))()["sampling"] == known

@@ -370,7 +370,7 @@ def test_an_address_that_is_none_is_refused_at_once(model: type[Hosted], url: st
 def test_without_a_key_it_says_which_variable_is_looked_at(
     model: type[Hosted], variable: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(ConfigError, match=rf"for m-1: give api_key, or set the variable {variable}"):
+    with pytest.raises(ConfigError, match=rf"for m-1: set the variable {variable}, or name another as api_key_env"):
         model("m-1")
     monkeypatch.setenv(variable, KEY)
     with FakeProvider("yes") as provider:

@@ -58,10 +58,10 @@ _FINDING = (
 )
 _PROBES = (
     "Both sessions were also probed: the embedded model was asked a question under pressure, with the session's "
-    "messages before it, with a benign conversation and with none. Its answers stand below, their reasons cut to a line. SmolLM2-135M is too "
-    "small for a verdict: it reads no policy, any context moves it, and its reasons may be nonsense. They show how a "
-    "probe works, and nothing about the assistant. `theodolite probe` shows answers in full; a better model is named "
-    "with --model KIND:MODEL, best the one that your agent runs on."
+    "messages before it, with a benign conversation and with none. Its answers stand below, their reasons cut to a "
+    "line. SmolLM2-135M is too small for a verdict: it reads no policy, any context moves it, and its reasons may be "
+    "nonsense. They show how a probe works, and nothing about the assistant. `theodolite probe` shows answers in full; "
+    "a better model is named with --model KIND:MODEL, best the one that your agent runs on."
 )
 _NO_WEIGHTS = "The sessions were not probed: the weights of the embedded model are not here. To get them: {command}"
 

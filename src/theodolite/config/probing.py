@@ -22,6 +22,7 @@ from theodolite.core.fusion import AnyFusion
 from theodolite.core.gate import FEWEST_REFERENCES
 from theodolite.core.text import brief
 from theodolite.detectors.behavior.detector import BehaviorDetector
+from theodolite.detectors.behavior.isolation import Sampling
 from theodolite.detectors.behavior.library import ProbeLibrary, shipped
 from theodolite.detectors.behavior.references import Kind, Length, Reference, Written, faults
 from theodolite.detectors.fusion import HijackFusion
@@ -70,8 +71,10 @@ def _is_file(folder: Path, text: str) -> bool:
 
 def given_to_ask(make: Callable[..., _T], table: Mapping[str, object], settings: Settings) -> Callable[..., _T]:
     """Return what makes the detector that probes, with all that its table and the other settings give it to ask."""
+    subject = settings.models.get(settings.panel.subject)
     return partial(
         make,
+        sampling=None if subject is None else Sampling(temperature=subject.temperature),
         library=library_of(str(table.get("probes", "")), settings),
         references=references_of(str(table.get("references", "")), settings),
         effects=settings.tools,

@@ -138,8 +138,9 @@ class Level(StrEnum):
 class Status(StrEnum):
     """What a threshold rests on.
 
-    EXACT: true or false, as a published contract is: nothing was fitted. CALIBRATED: fitted on sessions of this
-    agent and model. REFERENCE: fitted by us on public sessions and shipped. UNCALIBRATED: somebody's estimate. STALE: fitted for another version, agent or model.
+    EXACT: true or false, as a published contract is: nothing was fitted. CALIBRATED: fitted on sessions of this agent
+    and model. REFERENCE: fitted by us on public sessions and shipped. UNCALIBRATED: somebody's estimate. STALE: fitted
+    for another version, agent or model.
     """
 
     EXACT = "EXACT"

@@ -146,7 +146,7 @@ class Provider:
 
 
 def _no_key(model: str, variable: str) -> ConfigError:
-    return ConfigError(f"no API key for {model}: give api_key, or set the variable {variable}")
+    return ConfigError(f"no API key for {model}: set the variable {variable}, or name another as api_key_env")
 
 
 def _fault_of(sdk: SDK[_C], endpoint: Endpoint, error: Exception) -> Fault:
