@@ -248,6 +248,22 @@ def _whom(tell: Made, about: object) -> Made:
     return call
 
 
+make_library: Callable[..., ProbeLibrary] = ProbeLibrary
+extended: Callable[..., ProbeLibrary] = ProbeLibrary().extended
+
+
+def _extended(text: object) -> object:
+    return extended(text, "mine.toml")
+
+
+def _of_templates(templates: object) -> object:
+    return make_library(templates=templates)
+
+
+def _of_version(version: object) -> object:
+    return make_library(version=version)
+
+
 CALLS: list[tuple[str, Made, tuple[object, ...], type[Exception]]] = [
     ("run", _awaited(run), NO_EVENT, EventError),
     ("wait", _awaited(wait), NO_EVENT, EventError),
@@ -266,6 +282,11 @@ CALLS: list[tuple[str, Made, tuple[object, ...], type[Exception]]] = [
     ("feed_fn", _whom(feed_audit, REPORT), (None, 5, "x"), ConfigError),
     ("report", health_payload, NO_SIGNAL, ConfigError),
     ("report", report_payload, NO_SIGNAL, ConfigError),
+    ("facts", DriftAccumulator().add, (None, 5, REPORT, SIGNAL, {}), ConfigError),
+    ("documents", ProbeLibrary.of, (None, 5, "probes.toml", [("a", "")]), ConfigError),
+    ("mine.toml", _extended, (None, 5, b"[[probes]]", Path("mine.toml")), ConfigError),
+    ("templates", _of_templates, (5, "dd_01", [5], [REPORT]), ConfigError),
+    ("version", _of_version, (None, 5, "", b"1"), ConfigError),
     ("health", audit_payload, (None, 5, "x", [], {}, {"session_id": "s-1"}), ConfigError),
 ]
 

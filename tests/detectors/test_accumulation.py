@@ -302,7 +302,7 @@ class TestVerdict:
             "0 of 1 disclosures",
             "explained 1 diff",
             "1 probes were left out",
-            "counts of the shadow",
+            "counts of benign conversations from other sessions",
             "400",
         ):
             assert words in said

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 import pytest
@@ -216,3 +216,11 @@ def test_no_response_raises(response: object) -> None:
     result = after(response)
     assert result.valid is (result.anomaly is None)
     assert after(json.dumps(response) if not isinstance(response, bytes) else "x").valid is False
+
+
+@pytest.mark.parametrize("given", [None, 5, "dd_01", {"probe_id": "dd_01"}, Probe])
+def test_what_is_no_probe_is_said_so_before_and_after(given: object) -> None:
+    before: Callable[..., ValidationResult] = ProbeValidator().pre_dispatch
+    after: Callable[..., ValidationResult] = ProbeValidator().post_response
+    for said in (before(given), after(given, "{}")):
+        assert said == ValidationResult(valid=False, anomaly=SCHEMA, detail="this is no Probe")

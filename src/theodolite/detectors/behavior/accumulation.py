@@ -9,6 +9,8 @@ from enum import StrEnum
 
 from msgspec import Struct, field
 
+from theodolite.core.errors import ConfigError
+from theodolite.core.text import brief
 from theodolite.detectors.behavior.probe import ProbeType
 from theodolite.stats.betting import Betting
 from theodolite.stats.e_process import mean
@@ -159,6 +161,11 @@ class Accumulated(Struct, frozen=True, kw_only=True, gc=False):
     notes: tuple[str, ...] = ()
 
 
+def _as_facts(given: object) -> None:
+    if not isinstance(given, ProbeOutcomeFacts):
+        raise ConfigError(f"facts are the ProbeOutcomeFacts of a settled probe, not {brief(given)}")
+
+
 class DriftAccumulator(Struct, kw_only=True, forbid_unknown_fields=True):
     """What the probes of one session add up to.
 
@@ -199,7 +206,11 @@ class DriftAccumulator(Struct, kw_only=True, forbid_unknown_fields=True):
     confirmed: int = 0
 
     def add(self, facts: ProbeOutcomeFacts) -> bool:
-        """Take one settled probe; return whether it was of this session and this version of the library."""
+        """Take one settled probe; return whether it was of this session and this version of the library.
+
+        Raises ConfigError for anything else, such as a report: it holds what facts add up to.
+        """
+        _as_facts(facts)
         mine = (self.session_id, self.probe_library_version) == (facts.session_id, facts.probe_library_version)
         if not mine:
             self.excluded += 1

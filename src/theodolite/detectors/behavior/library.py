@@ -75,10 +75,19 @@ def _templates() -> tuple[ProbeTemplate, ...]:
     return shipped().templates
 
 
+def _as_given(version: object, templates: object) -> None:
+    """Raise ConfigError where a caller without a type checker gave something else."""
+    if not isinstance(version, str) or not version:
+        raise ConfigError(f"the version of a library is a text that is not empty, not {brief(version)}")
+    for one in templates if is_sequence(templates) else (templates,):
+        if not isinstance(one, ProbeTemplate):
+            raise ConfigError(f"the templates of a library are a tuple of ProbeTemplate, not {brief(one)}")
+
+
 class ProbeLibrary(Struct, frozen=True, kw_only=True):
     """Templates under one version: by default those that come with the package.
 
-    Raises ValueError when there are none, or two have one id.
+    Raises ValueError when there are none, or two have one id, and ConfigError for what is no template or no version.
 
     All that is random comes from bytes that the caller gives: equal bytes, equal choice. Whoever does not know them
     cannot foresee it.
@@ -88,6 +97,7 @@ class ProbeLibrary(Struct, frozen=True, kw_only=True):
     templates: tuple[ProbeTemplate, ...] = field(default_factory=_templates)
 
     def __post_init__(self) -> None:
+        _as_given(self.version, self.templates)
         if not self.templates:
             raise ValueError("a library without probes asks nothing")
         if len({template.id for template in self.templates}) < len(self.templates):
@@ -100,6 +110,8 @@ class ProbeLibrary(Struct, frozen=True, kw_only=True):
         Raises ConfigError that names the document, the probe, the field and the reason.
         """
         templates: list[ProbeTemplate] = []
+        if not is_mapping(documents):
+            raise ConfigError(f"documents are TOML texts by name, as a mapping, not {brief(documents)}")
         for name, text in documents.items():
             templates.extend(_read(text, name, {template.id for template in templates}))
         if not templates:
@@ -220,16 +232,26 @@ def _digest(templates: Sequence[ProbeTemplate]) -> str:
     return hashlib.sha256(msgspec.json.encode(templates, order="deterministic")).hexdigest()[:8]
 
 
-def _read(text: str, name: str, taken: set[str]) -> list[ProbeTemplate]:
-    """Return the templates of a document. Raises ConfigError for a bad one, and for an id that is taken."""
+def _is_text(given: object) -> bool:
+    return isinstance(given, str)
+
+
+def _parsed(text: str, name: str) -> Mapping[str, object]:
+    if not _is_text(text):
+        raise ConfigError(f"{name} is given as the text of a TOML document, not as {brief(text)}")
     if len(text) > _DOCUMENT:
         raise ConfigError(f"{name} has {len(text):,} characters, and {_DOCUMENT:,} are the most")
     if not encodable(text):
         raise ConfigError(f"{name} is not TOML: it has a lone surrogate")
     try:
-        document: Mapping[str, object] = tomllib.loads(text)
+        return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{name} is not TOML: {str(error) or 'nested too deeply'}") from error
+
+
+def _read(text: str, name: str, taken: set[str]) -> list[ProbeTemplate]:
+    """Return the templates of a document. Raises ConfigError for a bad one, and for an id that is taken."""
+    document = _parsed(text, name)
     for key in document:
         if key != "probes":
             raise ConfigError(f"{name}: unknown key {brief(key)}; the only one is 'probes': begin each with [[probes]]")

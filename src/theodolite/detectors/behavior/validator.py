@@ -66,10 +66,12 @@ class ProbeValidator:
 
     def pre_dispatch(self, probe: Probe) -> ValidationResult:
         """Return whether a probe may be sent."""
-        return _faulty_text(probe) or _faulty_kind(probe) or _faulty_schema(probe) or _VALID
+        return _no_probe(probe) or _faulty_text(probe) or _faulty_kind(probe) or _faulty_schema(probe) or _VALID
 
     def post_response(self, probe: Probe, response: str | Mapping[str, object]) -> ValidationResult:
         """Return whether an answer is the object that the probe expects: text in JSON, or what was read from it."""
+        if (fault := _no_probe(probe)) is not None:
+            return fault
         given: object = response
         if isinstance(given, str):
             try:
@@ -139,6 +141,10 @@ def _finite(value: float) -> bool:
 def _made_by(kind: type, value: object) -> bool:
     """Whether a field holds what its type says: a frozen Struct does not look."""
     return isinstance(value, kind)
+
+
+def _no_probe(given: Probe) -> ValidationResult | None:
+    return None if _made_by(Probe, given) else ValidationResult(valid=False, anomaly=_SCHEMA, detail="this is no Probe")
 
 
 def _faulty_text(probe: Probe) -> ValidationResult | None:
