@@ -207,6 +207,15 @@ def made(folder: Path) -> Path:
     return python
 
 
+def has_peer(python: Path) -> bool:
+    """Whether a Python that the person names can import the peer."""
+    try:
+        done = subprocess.run([python, "-c", "import axor_probe"], capture_output=True, check=False)  # noqa: S603
+    except OSError:
+        return False
+    return done.returncode == 0
+
+
 def cached() -> Path:
     """Return the folder for the peer's environment."""
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
@@ -232,6 +241,8 @@ def main() -> int:
     parser.add_argument("--peer", type=Path, metavar="PYTHON", help=f"a Python that has {PEER_PACKAGE}")
     parser.add_argument("--short", action="store_true", help="less of everything; no environment is made")
     options = parser.parse_args()
+    if options.peer is not None and not has_peer(options.peer):
+        parser.error(f"{options.peer} has no {PEER_PACKAGE}: install it there, or leave --peer out to have one made")
     python = options.peer or (None if options.short else made(cached()))
     sides = [Side("theodolite", Path(sys.executable), OURS)]
     if python is None:

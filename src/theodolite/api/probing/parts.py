@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Protocol
 
 from msgspec.structs import replace
@@ -32,6 +32,7 @@ __all__ = (
     "ShadowInstance",
     "SnapshotFactory",
     "check",
+    "check_layers",
     "check_version",
 )
 
@@ -158,6 +159,12 @@ def check(**parts: object) -> None:
             of_kind(name, part, _KINDS[name])
         else:
             able(name, part, *_ASKED[name])
+
+
+def check_layers(layers: Iterable[object]) -> None:
+    """Raise ConfigError for an integration that cannot be told of a report."""
+    for layer in layers:
+        able("integrations", layer, "emit")
 
 
 def check_version(accumulator: DriftAccumulator | None, library: ProbeLibrary | None) -> None:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from theodolite.api.probing.audit import PayloadRedactor, ProbeAuditStore
 from theodolite.api.probing.controller import RuntimeEvent
-from theodolite.api.probing.given import able, listed, of_kind, seconds, secret_bytes
+from theodolite.api.probing.given import listed, of_kind, seconds, secret_bytes
 from theodolite.api.probing.inference import FunctionModel
 from theodolite.api.probing.parts import (
     DefaultComparator,
@@ -23,9 +23,11 @@ from theodolite.api.probing.parts import (
     IntegrationLayer,
     ProbeExecutor,
     ProbeScheduler,
+    SemanticJudge,
     ShadowInstance,
     SnapshotFactory,
     check,
+    check_layers,
     check_version,
 )
 from theodolite.api.probing.signals import (
@@ -40,6 +42,7 @@ from theodolite.core.calibration import Calibration
 from theodolite.core.errors import EventError
 from theodolite.core.event import ModelCalled
 from theodolite.core.inquiry import Role
+from theodolite.core.model import Model
 from theodolite.core.policy import Decision, highest
 from theodolite.core.reading import Cause, Failure
 from theodolite.core.redaction import Redactor
@@ -66,8 +69,10 @@ _REDACTOR = "redactor"
 _SESSIONS = 10_000
 # Signals of a session that a report shows.
 _TIMELINE = 64
-# Probes of a session where the caller's scheduler bounds them.
-_MOST = 2**31
+# The caller's scheduler has decided already; what it lets pass is still bounded.
+_UNSCHEDULED = BehaviorSettings(
+    schedule=ScheduleSettings(jitter_seconds=0.0, cooldown_window_seconds=0.0, max_probes_per_session=2**31)
+)
 
 
 class _Seen:
@@ -129,30 +134,23 @@ class ProbePipeline:
         self._scheduler, self._snapshots = scheduler, snapshot_factory
         self._accumulator, self._executor = accumulator, executor
         self._integrations = listed("integrations", integrations)
-        for layer in self._integrations:
-            able("integrations", layer, "emit")
+        check_layers(self._integrations)
         self.audit_store = ProbeAuditStore() if audit_store is None else audit_store
-        shadow, baseline = shadow_factory.shadow, shadow_factory.baseline
         judge = comparator.judge if comparator is not None else None
-        # The caller's scheduler has decided already; what it lets pass is still bounded.
-        schedule = ScheduleSettings(jitter_seconds=0.0, cooldown_window_seconds=0.0, max_probes_per_session=_MOST)
-        given = settings or BehaviorSettings(schedule=schedule)
         self._detector = BehaviorDetector(
-            replace(given, system=shadow.system_prompt, judge=judge is not None, scheduled=False),
+            _as_wired(settings or _UNSCHEDULED, shadow_factory, judge),
             library=library,
             references=[of_kind("references", one, Reference) for one in listed("references", references)],
             gates=None if calibration is None else calibration.gates,
         )
-        players = {Role.SUBJECT: executor.model, Role.SHADOW: _named(shadow, executor)}
-        if baseline is not None:
-            players[Role.BASELINE] = _named(baseline, executor)
+        players = _players(executor, shadow_factory)
         # Whoever answers here is the session's own model, or what its operator puts in its place.
         self._names = tuple(dict.fromkeys(model.name for model in players.values()))
         if judge is not None:
             players[Role.JUDGE] = judge.model
         self.monitor = Monitor(
             [self._detector],
-            verifiers=[] if baseline is None else [TriangulationVerifier()],
+            verifiers=[] if shadow_factory.baseline is None else [TriangulationVerifier()],
             redactor=redactor or PayloadRedactor(),
             store=self.audit_store,
             panel=Panel(players, timeout=seconds("timeout", timeout)),
@@ -352,6 +350,20 @@ def _unanswered(failures: Sequence[Failure], *, asked: bool) -> tuple[ProbeOutco
         return ProbeOutcome.FAILED, failures[0].detail
     refused = failures[0].cause is Cause.MALFORMED
     return (ProbeOutcome.INVALID if refused else ProbeOutcome.SKIPPED), failures[0].detail
+
+
+def _as_wired(
+    settings: BehaviorSettings, factory: DefaultShadowInstanceFactory, judge: SemanticJudge | None
+) -> BehaviorSettings:
+    return replace(settings, system=factory.shadow.system_prompt, judge=judge is not None, scheduled=False)
+
+
+def _players(executor: ProbeExecutor, factory: DefaultShadowInstanceFactory) -> dict[Role, Model]:
+    """Return who answers for each arm."""
+    players: dict[Role, Model] = {Role.SUBJECT: executor.model, Role.SHADOW: _named(factory.shadow, executor)}
+    if factory.baseline is not None:
+        players[Role.BASELINE] = _named(factory.baseline, executor)
+    return players
 
 
 def _named(instance: ShadowInstance, executor: ProbeExecutor) -> FunctionModel:

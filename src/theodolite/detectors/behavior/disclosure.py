@@ -223,20 +223,13 @@ class _Form:
         # Where one of two runs is long enough to count by itself it was found before.
         places = range(max(_PIECE, size - least + 1), min(least, size - _PIECE + 1)) if size >= 2 * LEAST else range(0)
         self._splits = [(secret[:place], secret[place:]) for place in places]
-
-    @property
-    def shortest(self) -> int:
-        """How many of its characters stand together at least in a text that tells it."""
-        return min([self._least, *[min(len(first), len(last)) for first, last in self._splits]])
-
-    @property
-    def signs(self) -> tuple[bytes, bytes, bytes]:
-        """What a text has that tells it: the first of these, or both others.
-
-        The shortest run at each end is in every longer one.
-        """
+        # What a text has that tells it: the first of these, or both others. The shortest run at each end is in every
+        # longer one.
         first, last = (self._splits[0][0], self._splits[-1][1]) if self._splits else (_NOWHERE, _NOWHERE)
-        return self._middle, first, last
+        self.signs = (self._middle, first, last)
+        self.alphabet = _Alphabet.of(
+            secret, min([least, *[min(len(first), len(last)) for first, last in self._splits]])
+        )
 
     def told(self, text: bytes) -> tuple[float, How] | None:
         near = self._near(text)
@@ -275,11 +268,10 @@ class _Alphabet(NamedTuple):
     run: int
 
     @classmethod
-    def of(cls, form: _Form) -> _Alphabet:
+    def of(cls, secret: bytes, run: int) -> _Alphabet:
         """Return the digits and the letters that hexadecimal ones are written with; of other forms the whole form."""
-        used = set(form.secret)
-        signs = next((signs for signs in _ALPHABETS if used <= set(signs)), bytes(sorted(used)))
-        return cls(signs, form.shortest)
+        used = set(secret)
+        return cls(next((signs for signs in _ALPHABETS if used <= set(signs)), bytes(sorted(used))), run)
 
     def may_be_in(self, text: bytes) -> bool:
         return b"\1" * self.run in text.translate(_marking(self.signs))
@@ -316,7 +308,7 @@ class _Sought:
         self._least = min([one.least for one in wanted], default=math.inf)
         self._groups: dict[_Alphabet, list[tuple[bytes, bytes, bytes, _Form]]] = {}
         for form in [form for one in wanted for form in one.forms]:
-            self._groups.setdefault(_Alphabet.of(form), []).append((*form.signs, form))
+            self._groups.setdefault(form.alphabet, []).append((*form.signs, form))
         self._octets = [octets for one in wanted for octets in one.octets]
         self._spelled = _Spelled([one.middle for one in wanted])
 
