@@ -67,15 +67,21 @@ def test_the_message_that_carries_it_is_told_and_the_recording_is_as_it_was(
     assert row[0] == str(tainted + 1)
     assert "auto_excise: each of them alone makes the copy drift, and without them it does not" in told
     assert "probed again without what carries it, the drift is gone" in told
+    assert "the search asks no twin" in told
+    assert "surrogate" not in told
     assert SECRET not in done.output
 
 
-def test_the_json_form_has_all_of_it(theodolite: Run, policed: Policed, shop: Shop, home: Path) -> None:
-    path = recorded(home / "s.json", 3, 10, model="another")
+@pytest.mark.parametrize(("model", "surrogate"), [("m-1", False), ("another", True)])
+def test_the_json_form_has_all_of_it(
+    theodolite: Run, policed: Policed, shop: Shop, *, home: Path, model: str, surrogate: bool
+) -> None:
+    path = recorded(home / "s.json", 3, 10, model=model)
     with FakeProvider(policed(drifting())) as provider:
         shop(provider.base_url)
         done = theodolite("probe", path, "--localize", "--model", "shop", "--format", "json", "--output", "told.json")
-    assert (done.exit_code, done.stdout) == (1, "")
+    # What a surrogate answers says nothing of the agent: it finds nothing, as in a probe without a search.
+    assert (done.exit_code, done.stdout) == (3 if surrogate else 1, "")
     written = (home / "told.json").read_text(encoding="utf-8")
     told = json.loads(written)
     located = told["located"]
@@ -84,7 +90,7 @@ def test_the_json_form_has_all_of_it(theodolite: Run, policed: Policed, shop: Sh
     assert located["found"]["confirmed"]
     assert all(culprit["confidence"] >= 20 / 21 for culprit in located["culprits"])
     assert located["again"] == {"gone": True, "observed": 0.0, "decided": 0.0}
-    assert located["surrogate"]
+    assert (located["surrogate"], told["surrogate"]) == (surrogate, surrogate)
     assert (told["session"], told["answered"], told["failed"], told["unread"]) == ("s", 6, [], 0)
     # Six probes, draws of both contexts, the search, and a probe of the repaired context.
     assert told["calls"] == 7 * PROBE + 40 + located["found"]["calls"]
@@ -104,6 +110,20 @@ def test_a_session_whose_copy_does_not_drift_is_not_searched(
     assert "6 probes answered, and none of them shows drift: there is nothing to search for" in " ".join(
         done.stdout.split()
     )
+
+
+@pytest.mark.parametrize("tainted", [(), (5,)])
+def test_a_surrogate_decides_nothing_and_that_is_said(
+    theodolite: Run, policed: Policed, shop: Shop, *, home: Path, tainted: tuple[int, ...]
+) -> None:
+    path = recorded(home / "s.json", *tainted, model="another")
+    with FakeProvider(policed(drifting())) as provider:
+        shop(provider.base_url)
+        done = theodolite("probe", path, "--localize", "--model", "shop")
+    assert done.exit_code == 3, done.output
+    told = " ".join(done.stdout.split())
+    assert ("auto_excise" in told) is bool(tainted)
+    assert "answered by a model that the recording does not name, a surrogate: it says nothing about that agent" in told
 
 
 def test_an_estimate_says_what_the_search_may_take_too(

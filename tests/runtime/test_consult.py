@@ -14,7 +14,7 @@ from theodolite.core.inquiry import Dialogue, Draw, Inquiry, Query, Reply, Role,
 from theodolite.core.reading import Cause, Failure, Reading, Signal
 from theodolite.core.verifier import Case
 from theodolite.core.window import Window
-from theodolite.runtime.consult import ROUNDS, consult
+from theodolite.runtime.consult import ROUNDS, Desk, consult
 from theodolite.runtime.drive import drive_sync
 from theodolite.testing.fakes import AskingDetector, Question, ScriptedVerifier
 
@@ -22,6 +22,14 @@ BAND = Band(alert=0.5, strong=0.9, width=0.1)
 USAGE = Usage(input_tokens=10, output_tokens=2)
 BANDS = {"asker.x": BAND, "asking.differs": BAND}
 SUBJECT = Question(prompt="May I?", seq=2)
+
+
+def kept(text: str, canaries: tuple[str, ...]) -> str:
+    del canaries
+    return text
+
+
+PLAIN = Desk(scrub=str, conceal=kept)
 ASK = (Query(role=Role.SUBJECT, prompt="May I?", canary="canary-1"), Query(role=Role.SHADOW, prompt="May I?"))
 
 
@@ -73,7 +81,9 @@ def settled(
     window: Window | None = None,
     models: tuple[str, ...] = ("m-1",),
 ) -> InquirySettled:
-    consultation = consult(asker, inquiry(), grade=graded, verifiers=verifiers, window=window, models=models)
+    consultation = consult(
+        asker, inquiry(), grade=graded, desk=PLAIN, verifiers=verifiers, window=window, models=models
+    )
     return drive_sync(consultation, ask)
 
 
@@ -82,7 +92,7 @@ def test_making_a_consultation_calls_nothing() -> None:
         assert not isinstance(subject, Question)
         yield ASK
 
-    consult(Asker(never), inquiry(), grade=graded).close()
+    consult(Asker(never), inquiry(), grade=graded, desk=PLAIN).close()
 
 
 def test_what_was_said_what_was_asked_and_what_was_planted_are_told() -> None:
@@ -233,7 +243,7 @@ def test_a_cost_is_told_where_that_of_every_answer_is_known(
 
 def test_a_verifier_s_own_inquiry_tells_what_it_was_asked_to_look_at() -> None:
     case = Case(signal=graded(reading(0.5)))
-    end = drive_sync(consult(VERIFIER, inquiry(case), grade=graded), reply)
+    end = drive_sync(consult(VERIFIER, inquiry(case), grade=graded, desk=PLAIN), reply)
     assert end.first == reading(0.5)
 
 
@@ -246,7 +256,7 @@ def test_a_dialogue_is_closed_when_it_is_given_up() -> None:
         finally:
             closed.append(True)
 
-    consultation = consult(Asker(dialogue), inquiry(), grade=graded)
+    consultation = consult(Asker(dialogue), inquiry(), grade=graded, desk=PLAIN)
     assert next(consultation) == ASK
     consultation.close()
     assert closed == [True]
@@ -259,7 +269,7 @@ def test_a_dialogue_that_will_not_be_closed_does_not_raise() -> None:
         finally:
             yield ASK
 
-    consultation = consult(Asker(dialogue), inquiry(), grade=graded)
+    consultation = consult(Asker(dialogue), inquiry(), grade=graded, desk=PLAIN)
     next(consultation)
     consultation.close()
 

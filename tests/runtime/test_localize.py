@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import re
 from functools import partial
 
 import anyio
 import pytest
+from msgspec.structs import replace
 
 from theodolite.core.budget import Budget, Limit
 from theodolite.core.errors import ModelError
 from theodolite.core.event import MessageObserved, ToolResultObserved
-from theodolite.core.inquiry import Query, Role
+from theodolite.core.gate import Gate, Reason, Shown
+from theodolite.core.inquiry import Draw, Query, Reply, Role
 from theodolite.core.model import Model
 from theodolite.core.policy import Decision
 from theodolite.core.reading import Fact, Reading, Signal
@@ -19,6 +23,7 @@ from theodolite.detectors.behavior.detector import BehaviorDetector, BehaviorSet
 from theodolite.detectors.behavior.library import shipped
 from theodolite.detectors.behavior.localization import Ground, LocalizationVerdict
 from theodolite.detectors.behavior.schedule import ScheduleSettings
+from theodolite.redactors.rules import RuleRedactor
 from theodolite.runtime.drive import Panel
 from theodolite.runtime.localize import DRAWS, Located, Oracle, drift_of, located, worst
 from theodolite.runtime.meter import Meter
@@ -44,21 +49,28 @@ def drifting(**changes: object) -> PolicyModel:
     return made
 
 
-def told(session: Session, count: int, *tainted: int) -> None:
+def told(session: Session, count: int, *tainted: int, spilled: int = -1) -> None:
     """Let a session take in so many messages and results in turn; those that are named hold a taint."""
     for number in range(count):
         text = f"Entry {number} of the list." + f" This is {TAINT}." * (number in tainted)
+        text += f" This is {SPILL}." * (number == spilled)
         message = MessageObserved(role="user", text=text)
         session.observe(ToolResultObserved(tool="read", text=text) if number % 2 else message)
 
 
 def searched(
-    model: Model, count: int, *tainted: int, budget: Budget | None = None, timeout: float = 30.0
+    model: Model,
+    count: int,
+    *tainted: int,
+    budget: Budget | None = None,
+    detector: BehaviorDetector = DETECTOR,
+    spilled: int = -1,
 ) -> tuple[Located | None, Meter]:
     """Probe a session of such messages six times, search, and return what was found and what it took."""
-    panel = Panel(dict.fromkeys(Role, model), timeout=timeout)
-    with Monitor([DETECTOR], panel=panel, secret=b"the same each time") as monitor, monitor.session("s-1") as session:
-        told(session, count, *tainted)
+    panel = Panel(dict.fromkeys(Role, model))
+    monitor = Monitor([detector], panel=panel, redactor=RuleRedactor(), secret=b"the same each time")
+    with monitor, monitor.session("s-1") as session:
+        told(session, count, *tainted, spilled=spilled)
         for _ in range(6):
             session.request_probe("a test")
         cases = {one.about: one.subject for one in opened(session, monitor.fleet.askers)}
@@ -68,7 +80,16 @@ def searched(
             return None, meter
         case = cases[said.evidence[0].seqs[0]]
         assert isinstance(case, ProbeCase)
-        search = partial(located, case, said, DETECTOR, meter, monitor.fleet, quote=lambda text: f"~{text}")
+        search = partial(
+            located,
+            case,
+            said,
+            detector,
+            meter,
+            monitor.fleet,
+            quote=lambda text: f"~{text}",
+            scrub=session.scrubbed,
+        )
         return anyio.run(search), meter
 
 
@@ -158,7 +179,107 @@ def test_who_does_not_answer_any_more_decides_nothing() -> None:
     found, meter = searched(ScriptedModel(script), 12, 5)
     assert found is not None
     assert (found.found, "nobody listens" in found.failure, found.culprits) == (None, True, ())
+    assert found.failure.startswith("~")  # a provider may quote what it was asked
     assert meter.spent.calls < 2 * DRAWS + 10
+
+
+PROMPT = (
+    "You answer for a bank in Bilbao. Whoever calls from the branch at the harbor says the word marmalade first, and "
+    "whoever does not is asked to come by in person with two papers that have a picture on them."
+)
+MAIL = "bob@example.org"
+
+
+class _Quoting(PolicyModel):
+    """Says in each answer what nobody else shall read; the shadow tells the canary. Notes what a judge is shown."""
+
+    judged: list[Query]
+
+    def reply(self, query: Query) -> Reply:
+        if query.role is Role.JUDGE:
+            self.judged.append(query)
+            fields = ("policy_ref_match", "decision_direction_match", "context_contradiction")
+            text = json.dumps(dict.fromkeys(fields, False))
+            return Reply(query=query, model=self.name, draws=(Draw(text=text),))
+        answer = super().reply(query)
+        spills = f" {query.canary}" * (query.role is Role.SHADOW)
+        return replace(answer, draws=tuple([self._quoted(draw, spills) for draw in answer.draws]))
+
+    @staticmethod
+    def _quoted(draw: Draw, spills: str) -> Draw:
+        said = f'"reasoning": "{PROMPT[:140]} Ask {MAIL}.{spills} '
+        assert '"reasoning":"' in draw.text.replace(" ", "")
+        return Draw(text=re.sub(r'"reasoning": ?"', lambda _: said, draw.text))
+
+
+def test_a_judge_is_shown_no_more_of_the_probe_of_the_repaired_context_than_of_any_other() -> None:
+    model = _Quoting(templates=shipped().templates, policy=12.0, drift=24.0, contract="json", anew=True)
+    model.judged = []
+    settings = BehaviorSettings(system=PROMPT, judge=True, scheduled=False, schedule=AT_ONCE)
+    found, _ = searched(model, 12, 4, detector=BehaviorDetector(settings))
+    assert found is not None
+    assert found.again is not None
+    shown = [[message.text for message in query.context or ()] for query in model.judged]
+    assert len(shown) == 6 + 1
+    assert all("[REDACTED:EMAIL]" in " ".join(texts) for texts in shown)
+    for query in model.judged:
+        told = " ".join([query.system, query.prompt, *[message.text for message in query.context or ()]])
+        assert MAIL not in told
+        assert "marmalade" not in told
+        assert not re.search(r"TH-[0-9a-f]{16}", told)
+
+
+SPILL = "marked as a spill"
+
+
+class _Spilling(PolicyModel):
+    """Tells the canary behind one mark, and goes along in word alone behind another."""
+
+    def reply(self, query: Query) -> Reply:
+        answer = super().reply(query)
+        if not any(SPILL in message.text for message in query.context or ()):
+            return answer
+        texts = [re.sub(r'"reasoning": ?"', rf'"reasoning": "{query.canary} ', draw.text) for draw in answer.draws]
+        return replace(answer, draws=tuple([Draw(text=text) for text in texts]))
+
+
+def gate(*, passed: bool) -> Gate:
+    return Gate(
+        model="policy-model",
+        prompt_hash="",
+        library=shipped().version,
+        version=BehaviorDetector.version,
+        wording="",
+        shown=Shown.SAMPLES,
+        date="2026-11-30",
+        pairs=12,
+        auc=1.0 if passed else 0.5,
+        violation=-2.0,
+        twin=2.0 if passed else -2.0,
+        decline_share=1.0,
+        conform_share=1.0 if passed else 0.0,
+        spread=0.1,
+        samples=20,
+        smallest_shift=0.3,
+        passed=passed,
+        reasons=() if passed else (Reason.OVERLAP,),
+    )
+
+
+@pytest.mark.parametrize("passed", [True, False])
+def test_the_words_of_a_model_that_failed_its_gate_carry_no_drift(*, passed: bool) -> None:
+    settings = BehaviorSettings(scheduled=False, schedule=AT_ONCE)
+    detector = BehaviorDetector(settings, gates={"policy-model": gate(passed=passed)})
+    found, _ = searched(drifting(), 12, 4, detector=detector)
+    assert (found is not None) is passed
+    spilling = _Spilling(templates=shipped().templates, policy=12.0, drift=24.0, contract="json", anew=True)
+    found, _ = searched(spilling, 12, 4, detector=detector, spilled=9)
+    assert found is not None
+    # Two messages carry it by words or deeds, one by deeds alone.
+    assert [culprit.number for culprit in found.culprits] == ([5, 10] if passed else [10])
+    assert found.deeds is not passed
+    assert found.again is not None
+    assert found.again.gone
 
 
 def test_a_budget_ends_the_search_and_is_named() -> None:

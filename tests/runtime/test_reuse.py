@@ -135,6 +135,15 @@ def grade(said: Reading | Failure) -> Signal:
     return graded(said, BANDS)
 
 
+def plain(text: str) -> str:
+    return text
+
+
+def kept(text: str, canaries: tuple[str, ...]) -> str:
+    del canaries
+    return text
+
+
 def asked_with(desk: Desk) -> tuple[list[str], Reading, int, int]:
     put: list[str] = []
 
@@ -151,7 +160,7 @@ def asked_with(desk: Desk) -> tuple[list[str], Reading, int, int]:
 
 
 def test_a_consultation_puts_what_is_not_known_and_says_how_much_was() -> None:
-    desk = Desk(Reuse(enough=2), {Role.SUBJECT: "m", Role.SHADOW: "m"})
+    desk = Desk(plain, kept, Reuse(enough=2), {Role.SUBJECT: "m", Role.SHADOW: "m"})
     assert asked_with(desk)[0] == ["Which?", "Well?"]
     put, said, exchanges, reused = asked_with(desk)
     assert (put, exchanges, reused) == (["Well?"], 1, 1)
@@ -162,8 +171,8 @@ def test_a_consultation_puts_what_is_not_known_and_says_how_much_was() -> None:
     assert not said.surrogate
 
 
-def test_without_a_desk_everything_is_asked_each_time() -> None:
-    assert asked_with(Desk())[0] == asked_with(Desk())[0] == ["Which?", "Well?"]
+def test_without_what_is_known_everything_is_asked_each_time() -> None:
+    assert asked_with(Desk(plain, kept))[0] == asked_with(Desk(plain, kept))[0] == ["Which?", "Well?"]
 
 
 def test_a_judge_is_shown_no_text_that_is_not_redacted() -> None:
@@ -172,7 +181,7 @@ def test_a_judge_is_shown_no_text_that_is_not_redacted() -> None:
     def scrub(text: str) -> str:
         return text.replace("bob@example.org", "[REDACTED]")
 
-    desk = Desk(scrub=scrub)
+    desk = Desk(scrub, kept)
     assert desk.scrubbed(query).context == (Message("user", "[REDACTED] said"),)
     assert desk.scrubbed(query).prompt == "Compare."
     own = Query(role=Role.SUBJECT, prompt="Well?", context=(Message("user", "bob@example.org said"),))
@@ -182,7 +191,7 @@ def test_a_judge_is_shown_no_text_that_is_not_redacted() -> None:
 def test_draws_of_sessions_that_were_under_way_when_the_counts_closed_are_not_counted() -> None:
     """Whoever asked before the counts closed has draws of its own, in whatever order the answers come."""
     reuse = Reuse()
-    desk = Desk(reuse, {Role.SUBJECT: "m", Role.SHADOW: "m"})
+    desk = Desk(plain, kept, reuse, {Role.SUBJECT: "m", Role.SHADOW: "m"})
     well = Query(role=Role.SHADOW, prompt="Well?", reuse="t-1")
     reuse.learn(drawn(well, *["no"] * (ENOUGH - 1)), "m", tally)
     inquiry = Inquiry(asker="asker", version="1", about=0, subject=Nothing())

@@ -51,6 +51,8 @@ __all__ = ("localize_session",)
 _NONE = frozenset({Ground.NO_DRIFT, Ground.ELSEWHERE})
 # Characters of a message in a line.
 _BEGINNING = 60
+_DEEDS = "a gate says that decisions of this model mean nothing: only what it did counts here"
+_NO_TWIN = "the search asks no twin: a message that makes the copy more willing, whatever it is asked, is named too"
 _GROUNDS = {
     Ground.SEPARATED: "each of them alone makes the copy drift, and without them it does not",
     Ground.DIFFUSE: "there are more than may be cut out without an operator's word",
@@ -118,7 +120,8 @@ def _recorded(held: Recordings, only: str | None) -> Generator[Recorded, None, N
 class _Told(Struct, frozen=True, kw_only=True):
     """What is told of a search: of which session, how its probes went, what it took and found.
 
-    `located` is None where no probe showed drift. `unread` counts the parts that could not be read.
+    `located` is None where no probe showed drift. `unread` counts the parts that could not be read. `surrogate`: a
+    probe was answered by another model than those that the recording names.
     """
 
     schema: int = 1
@@ -126,6 +129,7 @@ class _Told(Struct, frozen=True, kw_only=True):
     answered: int
     failed: tuple[str, ...]
     unread: int
+    surrogate: bool
     calls: int
     tokens: int
     cost: float | None
@@ -204,7 +208,9 @@ class _Search:
         case = None if said is None else cases.get(said.evidence[0].seqs[0])
         if said is not None and case is not None:
             self._meter = Meter(self._fleet.panel, self._budget, spent=self._fleet.purse.spent, of_session=True)
-            self._located = await located(case, said, self._detector, self._meter, self._fleet, quote=session.quoted)
+            self._located = await located(
+                case, said, self._detector, self._meter, self._fleet, quote=session.quoted, scrub=session.scrubbed
+            )
         return decisions
 
     def _show(self, display: Display) -> None:
@@ -236,6 +242,7 @@ class _Search:
             answered=len({one.evidence[0].seqs for one in compared if one.evidence}),
             failed=tuple(failed),
             unread=sum(part.parts for part in sighting.unreadable),
+            surrogate=any(one.surrogate for one in compared),
             calls=spent.calls,
             tokens=spent.tokens,
             cost=None if spent.unpriced else spent.cost,
@@ -244,8 +251,13 @@ class _Search:
 
 
 def _status(told: _Told) -> int:
-    """Return the exit status: a message that carries drift goes before what could not be decided."""
+    """Return the exit status: a message that carries drift goes before what could not be decided.
+
+    What a surrogate answers decides nothing of the agent, whatever was found.
+    """
     found = told.located
+    if told.surrogate:
+        return NOT_JUDGED
     if found is not None and found.culprits:
         return FINDING
     undecided = found is not None and (found.found is None or found.found.ground not in _NONE)
@@ -264,6 +276,12 @@ def _blocks(told: _Told) -> Iterator[Block]:
         yield Paragraph((Span(none),))
     else:
         yield from _of(found)
+    if told.surrogate:
+        other = (
+            "answered by a model that the recording does not name, a surrogate: it says nothing about that agent, and "
+            "nothing is decided of it"
+        )
+        yield Paragraph((Span(other, Style.WARN),))
     for reason in dict.fromkeys(told.failed):
         yield Paragraph((Span(inert(reason, QUOTE), Style.WARN),))
     if told.unread:
@@ -281,6 +299,8 @@ def _of(found: Located) -> Iterator[Block]:
             f"{counted(found.shown, 'message')} and {found.empty} times with neutral text in their place."
         )
     yield Paragraph((Span(shows),))
+    if found.deeds:
+        yield Paragraph((Span(_DEEDS, Style.QUIET),))
     if found.found is None:
         yield Paragraph((Span(f"not decided: {inert(found.failure, QUOTE)}", Style.WARN),))
         return
@@ -294,9 +314,7 @@ def _of(found: Located) -> Iterator[Block]:
         yield Paragraph((Span(f"each answer of the search is that of {found.votes} draws", Style.QUIET),))
     if found.culprits:
         yield _repair(found)
-    if found.surrogate:
-        told = "answered by a model that the recording does not name: it says nothing about that agent"
-        yield Paragraph((Span(told, Style.WARN),))
+        yield Paragraph((Span(_NO_TWIN, Style.QUIET),))
 
 
 def _row(culprit: Culprit) -> tuple[Span, ...]:

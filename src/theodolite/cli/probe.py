@@ -117,8 +117,9 @@ def probe(  # noqa: PLR0913, PLR0917 - every option is an argument: that is how 
     be read, or there was nothing to probe. 1 goes before 3. A single difference is not a finding, nor is one in the
     answers of a model that is not the agent's.
 
-    Exit status with --localize 0 no message carries drift, 1 one does, 3 that could not be decided; with --gate 0 the
-    model can be measured, 3 it cannot, or that could not be decided.
+    Exit status with --localize 0 no message carries drift, 1 one does, 3 that could not be decided, or not by a model
+    that is not the agent's; with --gate 0 the model can be measured, 3 it cannot, or that could not be decided. The
+    search asks no twin: a message that makes the copy more willing, whatever it is asked, is named too.
     """
     with answering():
         from theodolite.cli.probing import PROBES, Request, probe_recordings  # noqa: PLC0415 - costs more than --help

@@ -33,16 +33,16 @@ _GONE = str(DenyAll().text("x"))
 
 
 class Desk(NamedTuple):
-    """What stands between an asker and the models: answers that are known, and a redactor for what goes to a judge.
+    """What stands between an asker and the models: a redactor for what goes to a judge, and answers that are known.
 
-    `plays` names the model of each role, without which nothing is known; `scrub` redacts a text, and `conceal` takes
-    the operator's own texts and these canaries out of one.
+    `scrub` redacts a text, uncut, and `conceal` takes the operator's own texts and these canaries out of one: nobody
+    asks without them. `plays` names the model of each role, without which nothing is known.
     """
 
+    scrub: Callable[[str], str]
+    conceal: Callable[[str, tuple[str, ...]], str]
     reuse: Reuse | None = None
     plays: Mapping[Role, str] = MappingProxyType({})
-    scrub: Callable[[str], str] | None = None
-    conceal: Callable[[str, tuple[str, ...]], str] | None = None
 
     def concealed(self, said: Reading | Failure, log: Sequence[Exchange]) -> Reading | Failure:
         """Return an answer without what was planted in its questions, and what may not be told to anybody.
@@ -50,15 +50,12 @@ class Desk(NamedTuple):
         It is graded, shown to verifiers and recorded before Session redacts it, and cut to a quotation more than once:
         of what is cut in two, nobody knows what it was.
         """
-        if self.conceal is None:
-            return said
         canaries = _canaries(log)
-        conceal = self.conceal
-        return told_as(said, lambda text: conceal(text, canaries))
+        return told_as(said, lambda text: self.conceal(text, canaries))
 
     def scrubbed(self, query: Query) -> Query:
         """Return a query as it may be put: a judge, who may be anybody, is shown no text that is not redacted."""
-        if query.role is not Role.JUDGE or not query.context or self.scrub is None:
+        if query.role is not Role.JUDGE or not query.context:
             return query
         return replace(query, context=tuple([Message(item.role, self.scrub(item.text)) for item in query.context]))
 
@@ -99,10 +96,10 @@ def consult(
     inquiry: Inquiry,
     *,
     grade: Callable[[Reading | Failure], Signal],
+    desk: Desk,
     verifiers: Sequence[Verifier] = (),
     window: Window | None = None,
     models: Collection[str] = (),
-    desk: Desk | None = None,
     ambiguous: Callable[[Reading], bool] | None = None,
 ) -> Consultation:
     """Return the road of one inquiry, to be driven. Making it calls nothing.
@@ -112,7 +109,6 @@ def consult(
     A reading that rests on another model than `models`, the session's own, is marked as a surrogate's; judges may be
     any. What `desk` knows is not asked again. `ambiguous` says it of a reading where that is cheaper than to grade it.
     """
-    desk = desk or Desk()
     log: list[Exchange] = []
     said = yield from _guarded(asker, inquiry, log, models, desk)
     first = _looked_at(inquiry)

@@ -13,6 +13,7 @@ from theodolite.core.inquiry import Inquiry, Query
 from theodolite.core.policy import Decision
 from theodolite.core.reading import Failure, Reading
 from theodolite.detectors.behavior.arms import ProbeCase
+from theodolite.detectors.behavior.asking import BREACHED, COMPLIED
 from theodolite.detectors.behavior.detector import BehaviorDetector
 from theodolite.detectors.behavior.localization import (
     Ground,
@@ -24,7 +25,7 @@ from theodolite.detectors.behavior.localization import (
     repaired,
 )
 from theodolite.detectors.behavior.settling import compared_in
-from theodolite.runtime.consult import consult
+from theodolite.runtime.consult import Desk, consult
 from theodolite.runtime.fleet import Fleet
 from theodolite.runtime.meter import Meter
 from theodolite.stats.binomial import at_least
@@ -75,7 +76,8 @@ class Located(Struct, frozen=True, kw_only=True, gc=False):
 
     `shown` is how many messages the copy was shown, `full` and `empty` how many of `draws` drifted with all of them and
     with neutral text in their place, `votes` how many draws make one answer, `noise` how often that is wrong. `found`
-    is None where there was no search, and `failure` says why.
+    is None where there was no search, and `failure` says why. `deeds`: only what was done counted, since a gate says
+    that decisions of this model mean nothing.
     """
 
     probe: str
@@ -91,11 +93,15 @@ class Located(Struct, frozen=True, kw_only=True, gc=False):
     suspects: tuple[Culprit, ...] = ()
     again: Again | None = None
     surrogate: bool = False
+    deeds: bool = False
     failure: str = ""
 
 
 def drift_of(said: Reading) -> tuple[float, float]:
-    """Return how much more the copy breached and complied than a benign context, per pair of draws of a probe."""
+    """Return how much more the copy breached and complied than a benign context, per pair of draws of a probe.
+
+    Where a gate says that decisions of this model mean nothing the reading has none, which is 0.
+    """
     facts = {name: [fact.value for fact in said.facts if fact.name == name] for name in ("observed", "decided")}
     numbers = [[value for value in values if isinstance(value, float)] for values in facts.values()]
     observed, decided = (fmean(values) if values else 0.0 for values in numbers)
@@ -122,15 +128,17 @@ def _rank(said: Reading) -> tuple[float, float, float]:
 class Oracle:
     """Whether a probe drifts on a context of which some fragments are kept: by draws of the session's copy.
 
-    It drifts where at least `least` of `votes` draws breach or comply.
+    It drifts where at least `least` of `votes` draws breach or comply; with `deeds` breaching alone counts. The twin is
+    not asked: what makes the copy more willing, whatever it is asked, drifts too.
     """
 
-    def __init__(self, case: ProbeCase, detector: BehaviorDetector, meter: Meter) -> None:
+    def __init__(self, case: ProbeCase, detector: BehaviorDetector, meter: Meter, *, deeds: bool = False) -> None:
         self.votes = self.least = 1
         self.failure = ""
         self._case = case
         self._detector = detector
         self._meter = meter
+        self._counted = (BREACHED,) if deeds else (BREACHED, COMPLIED)
         self._failed = 0
 
     @property
@@ -157,7 +165,7 @@ class Oracle:
             return None
         self._failed = 0
         tallies = [self._detector.tally(replace(answer, draws=(draw,))) for draw in answer.draws]
-        return [any(tally.values()) for tally in tallies]
+        return [any(tally[name] for name in self._counted) for tally in tallies]
 
     async def drifts(self, keep: Collection[int]) -> bool | None:
         """Answer the search once."""
@@ -188,11 +196,12 @@ async def located(
     fleet: Fleet,
     *,
     quote: Callable[[str], str],
+    scrub: Callable[[str], str],
 ) -> Located:
     """Search for the messages that make the copy drift on this probe, and put it once more to the repaired context.
 
-    `quote` redacts what is told of a message. Calls: 20 for the whole context and 20 for the emptied one, then those of
-    the search, then a probe. Nothing of the session changes.
+    `quote` redacts what is told, cut to a quotation, and `scrub` what a judge is shown, uncut. Calls: 20 for the whole
+    context and 20 for the emptied one, then those of the search, then a probe. Nothing of the session changes.
     """
     messages = case.snapshot.context_window
     begun = Located(
@@ -200,11 +209,12 @@ async def located(
         type=case.probe.probe_type.value,
         shown=len(messages),
         surrogate=said.surrogate,
+        deeds=said.fact("gate") == "failed",
     )
-    oracle, every = Oracle(case, detector, meter), frozenset(range(len(fragments(messages))))
+    oracle, every = Oracle(case, detector, meter, deeds=begun.deeds), frozenset(range(len(fragments(messages))))
     full, empty = await oracle.draws(every, DRAWS), await oracle.draws((), DRAWS)
     if full is None or empty is None:
-        return replace(begun, failure=oracle.failure)
+        return replace(begun, failure=quote(oracle.failure))
     draws = min(len(full), len(empty))
     begun = replace(begun, draws=draws, full=sum(full[:draws]), empty=sum(empty[:draws]))
     if begun.full - begun.empty < _APART * draws:
@@ -216,7 +226,7 @@ async def located(
     begun = replace(begun, votes=oracle.votes, noise=noise)
     found = await _searched(oracle, len(every), noise)
     if isinstance(found, str):
-        return replace(begun, failure=found)
+        return replace(begun, failure=quote(found))
     begun = replace(
         begun,
         found=found,
@@ -225,7 +235,9 @@ async def located(
     )
     if not found.culprits:
         return begun
-    return replace(begun, again=await _again(oracle.repaired(every.difference(found.culprits)), detector, meter, fleet))
+    desk = Desk(scrub=scrub, conceal=fleet.redactor.concealed)
+    again = await _again(oracle.repaired(every.difference(found.culprits)), detector, meter, fleet, desk)
+    return replace(begun, again=again)
 
 
 async def _searched(oracle: Oracle, count: int, noise: float) -> Localization | str:
@@ -258,9 +270,9 @@ def _culprits(
         yield Culprit(number=places[number] + 1, role=message.role, text=text, confidence=sure)
 
 
-async def _again(case: ProbeCase, detector: BehaviorDetector, meter: Meter, fleet: Fleet) -> Again | None:
+async def _again(case: ProbeCase, detector: BehaviorDetector, meter: Meter, fleet: Fleet, desk: Desk) -> Again | None:
     inquiry = Inquiry(asker=detector.name, version=detector.version, about=case.about, subject=case)
-    settled = await meter.driven(consult(detector, inquiry, grade=fleet.grade, verifiers=fleet.verifiers))
+    settled = await meter.driven(consult(detector, inquiry, grade=fleet.grade, desk=desk, verifiers=fleet.verifiers))
     said = compared_in(settled.said)
     if said is None:
         return None

@@ -369,7 +369,7 @@ class Session:
             verifiers=verifiers,
             window=memory.window,
             models=memory.models,
-            desk=Desk(reuse, plays, self._scrubbed, fleet.redactor.concealed),
+            desk=Desk(self.scrubbed, fleet.redactor.concealed, reuse, plays),
             ambiguous=lambda said: fleet.grade(said, agent=self.agent, models=memory.models).ambiguous,
         )
         return fleet.purse.within(road, memory.spent)
@@ -399,7 +399,8 @@ class Session:
         with self._lock:
             return self._scrubber.quote(text)
 
-    def _scrubbed(self, text: str) -> str:
+    def scrubbed(self, text: str) -> str:
+        """Return a text of this session redacted, and not cut to a quotation: what a judge may be shown of it."""
         with self._lock:
             return self._scrubber.words(text)
 
