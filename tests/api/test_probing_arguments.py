@@ -38,6 +38,7 @@ from theodolite.api.probing import (
     report_payload,
 )
 from theodolite.api.probing.reputation import ReputationPoll
+from theodolite.core.budget import Budget, Limit
 from theodolite.core.errors import ConfigError, EventError
 from theodolite.core.inquiry import Message
 
@@ -119,6 +120,7 @@ ROWS: list[tuple[Made, Mapping[str, object], str, tuple[object, ...]]] = [
     (ProbePipeline, PARTS, "references", (None, 5, "own.toml", [5], {"a": 1})),
     (ProbePipeline, PARTS, "integrations", (None, 5, [Bare()], [Aware()], "ab")),
     (ProbePipeline, PARTS, "calibration", ("CALIBRATED", {}, True)),
+    (ProbePipeline, PARTS, "budget", ({}, 5, Limit(calls=5), Budget)),
     (ProbePipeline, PARTS, "settings", ({}, "x", 0)),
     (ProbePipeline, PARTS, "timeout", (math.nan, math.inf, -1, 0, "x", None, True, 10**400, [1])),
     (ProbePipeline, PARTS, "secret", (b"short", "x" * 40, 5)),

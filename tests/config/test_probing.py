@@ -131,8 +131,9 @@ def test_a_role_that_no_model_plays_is_told_whether_anybody_is_asked_or_not(tmp_
     ("models", "known"),
     [
         ("", None),
-        ('[models.m]\nkind = "openai"\nmodel = "m-1"\ntemperature = 0.2\n', Sampling(temperature=0.2)),
-        ('[models.m]\nkind = "openai"\nmodel = "m-1"\n', Sampling()),
+        ('[models.m]\nkind = "openai"\nmodel = "m-1"\ntemperature = 0.2\n', Sampling(temperature=0.2, top_p=1.0)),
+        ('[models.m]\nkind = "openai"\nmodel = "m-1"\n', Sampling(top_p=1.0)),
+        ('[models.m]\nkind = "local"\n', Sampling(temperature=0.7, top_p=1.0)),
     ],
 )
 def test_how_the_subject_is_asked_to_sample_is_held_against_the_session(
@@ -140,3 +141,7 @@ def test_how_the_subject_is_asked_to_sample_is_held_against_the_session(
 ) -> None:
     panel = '[panel]\nsubject = "m"\n' if models else ""
     assert given_to_ask(dict[str, object], {}, written(tmp_path, models + panel))()["sampling"] == known
+    if known is not None:
+        # Most hosts show both, and the usual top_p is the one that nobody has to send.
+        assert known.like([Sampling(temperature=known.temperature, top_p=1.0)])
+        assert not known.like([Sampling(temperature=known.temperature, top_p=0.9)])

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pytest
 
 from theodolite.core.calibration import Calibration
-from theodolite.core.event import MessageObserved, ModelCalled, Source, SystemPromptSet
+from theodolite.core.event import MessageObserved, ModelCalled, Source, SystemPromptSet, Tool, ToolsDeclared
 from theodolite.core.inquiry import Query, Role
 from theodolite.core.policy import Action, Decision
 from theodolite.core.reading import Reading
@@ -22,9 +22,20 @@ from theodolite.testing.fakes import ScriptedModel
 
 PROMPT = "You help at the counter of a bank."
 CALIBRATED = Calibration.load(
-    b"""{"schema": 1, "id": "c", "status": "CALIBRATED", "alpha": 0.01, "date": "2026-11-30", "dataset": {"name": "d"},
-    "versions": {"behavior": "1"}, "bands": {"behavior.session": {"alert": 0.995, "strong": 0.9995}},
-    "agents": ["a-1"], "models": ["m-1"]}""",
+    json.dumps(
+        {
+            "schema": 1,
+            "id": "c",
+            "status": "CALIBRATED",
+            "alpha": 0.01,
+            "date": "2026-11-30",
+            "dataset": {"name": "d"},
+            "versions": {BehaviorDetector.name: BehaviorDetector.version},
+            "bands": {"behavior.session": {"alert": 0.995, "strong": 0.9995}},
+            "agents": ["a-1"],
+            "models": ["m-1"],
+        }
+    ).encode(),
     "test",
 )
 COLD, WARM = Sampling(temperature=0.0, top_p=1.0), Sampling(temperature=0.7)
@@ -37,7 +48,7 @@ def drifted(query: Query) -> str:
     return json.dumps({"decision": "comply" if told else "decline", "reasoning": reasoning, **flags})
 
 
-def probed(asked: Sampling | None, called: Sequence[ModelCalled]) -> tuple[list[Decision], float]:
+def probed(asked: Sampling | None, called: Sequence[ModelCalled], *more: ToolsDeclared) -> tuple[list[Decision], float]:
     """Return the decisions on a session that drifted in every probe, and the confidence of the last one."""
     schedule = ScheduleSettings(jitter_seconds=0.0, cooldown_window_seconds=0.0)
     probing = BehaviorDetector(BehaviorSettings(system=PROMPT, schedule=schedule), sampling=asked)
@@ -46,6 +57,8 @@ def probed(asked: Sampling | None, called: Sequence[ModelCalled]) -> tuple[list[
     session.observe(SystemPromptSet(prompt_hash=hashlib.sha256(PROMPT.encode()).hexdigest()))
     for event in called:
         session.observe(event)
+    for declared in more:
+        session.observe(declared)
     session.observe(MessageObserved(role="user", text="Good morning.", source=Source.USER))
     decisions: list[Decision] = []
     for _ in range(20):
@@ -71,7 +84,7 @@ SHOWN = ModelCalled(model="m-1", temperature=0.0, top_p=1.0)
         (COLD, [ModelCalled(model="m-1", top_p=1.0), SHOWN]),
         (COLD, [OWN]),
         (Sampling(), [OWN]),
-        (None, [SHOWN]),
+        (None, [OWN]),
     ],
 )
 def test_who_samples_as_the_session_in_all_that_it_shows_may_restrict_it(
@@ -89,9 +102,28 @@ def test_who_samples_as_the_session_in_all_that_it_shows_may_restrict_it(
         (COLD, [ModelCalled(model="m-1", temperature=1.0), SHOWN]),
         (COLD, [*(ModelCalled(model="m-1", temperature=0.0, top_p=p / 8) for p in range(8, 0, -1)), SHOWN]),
         (Sampling(), [SHOWN]),
+        (None, [SHOWN]),
+        (None, [OWN, ModelCalled(model="m-1", top_p=1.0)]),
     ],
 )
-def test_who_does_not_asks_for_a_review_at_most(asked: Sampling, called: Sequence[ModelCalled]) -> None:
+def test_who_does_not_asks_for_a_review_at_most(asked: Sampling | None, called: Sequence[ModelCalled]) -> None:
     decisions, confidence = probed(asked, called)
     assert {decision.action for decision in decisions} == {Action.LOG_ONLY, Action.ELEVATED_REVIEW}
     assert confidence == PENALTIES["same_sampling_config"]
+
+
+@pytest.mark.parametrize(
+    ("declared", "left_out", "alike"),
+    [(0, 0, True), (3, 0, True), (128, 0, True), (129, 1, False)],
+    ids=["no tools", "all were given", "as many as there is room for", "one too many"],
+)
+def test_tools_are_alike_where_all_that_the_session_declared_were_given(
+    declared: int, left_out: int, *, alike: bool
+) -> None:
+    tools = tuple([Tool(name=f"tool_{number}") for number in range(declared)])
+    case = [ToolsDeclared(tools=tools)] if tools else []
+    decisions, confidence = probed(None, [OWN], *case)
+    assert confidence == (1.0 if alike else PENALTIES["same_tool_schema_hash"])
+    told = [signal.said for signal in decisions[-1].signals if isinstance(signal.said, Reading)]
+    assert {one.fact("tools_left_out") for one in told} - {None} == {left_out}
+    assert (decisions[-1].action is Action.RESTRICTED_MODE) is alike

@@ -11,6 +11,7 @@ import anyio
 import msgspec
 import pytest
 from msgspec import UNSET, Raw
+from msgspec.structs import replace
 
 from theodolite.core.errors import ModelError
 from theodolite.core.event import Tool
@@ -300,13 +301,50 @@ CHOICE = Query(role=Role.JUDGE, prompt="Is this the same?", options=("yes", "no"
 
 @openai
 def test_a_choice_comes_from_the_alternatives_to_the_first_token(make: Make) -> None:
-    letters = {"A": 0.5, " B": 0.2, "B": 0.1, "The": 0.15, "a": 0.05}
+    letters = {"A": 0.5, " B": 0.3, "B": 0.1, "C": 0.06, "The": 0.03, "a": 0.01}
     reply, asked = answered(make, Says(text="A", letters=letters), CHOICE)
-    assert dict(reply.choice) == pytest.approx({"yes": 0.625, "no": 0.375, "cannot say": 0.0})
+    assert dict(reply.choice) == pytest.approx({"yes": 0.5 / 0.96, "no": 0.4 / 0.96, "cannot say": 0.06 / 0.96})
+    assert reply.exact
     assert reply.draws[0].text == "yes"
     assert asked.body["top_logprobs"] == 20
     assert asked.body.get("max_tokens", asked.body.get("max_output_tokens")) == 16
     assert "A. yes\nB. no\nC. cannot say" in json.dumps(asked.body).replace("\\n", "\n")
+
+
+@openai
+@pytest.mark.parametrize(
+    ("letters", "exact"),
+    [
+        ({"A": 0.61, "B": 0.2, "C": 0.1, "The": 0.09}, True),
+        ({"A": 0.6, "B": 0.2, "C": 0.09, "The": 0.05, "Yes": 0.05}, False),
+        ({"A": 0.03, "B": 0.01, "C": 0.01, **{f"w{number}": 0.04 for number in range(16)}}, False),
+        ({"A": 0.7, "B": 0.299, "The": 0.001}, False),
+        ({"A": 0.999_998, "B": 1e-6, "C": 1e-6}, True),
+        ({"A": 1.0}, False),
+    ],
+    ids=["nine tenths", "less", "a twentieth, and nothing likelier", "one is not seen", "hardly", "the only one"],
+)
+def test_a_choice_is_exact_where_the_letters_are_what_the_model_answers_with(
+    make: Make, letters: dict[str, float], *, exact: bool
+) -> None:
+    reply, _ = answered(make, Says(text="A", letters=letters), CHOICE)
+    assert reply.exact is exact
+    if not exact:
+        assert dict(reply.choice) == {"yes": 1.0, "no": 0.0, "cannot say": 0.0}
+    else:
+        total = sum(letters[letter] for letter in "ABC")
+        shares = {name: letters[letter] / total for name, letter in zip(CHOICE.options, "ABC", strict=True)}
+        assert dict(reply.choice) == pytest.approx(shares)
+
+
+@openai
+def test_of_several_draws_one_whose_letters_are_not_seen_makes_the_choice_that_of_the_draws(make: Make) -> None:
+    whole = {"A": 0.6, "B": 0.3, "C": 0.1}
+    said: list[Scripted] = [Says(text="A", letters=whole), Says(text="B", letters={"B": 0.5, "No": 0.5})]
+    with FakeProvider(said) as provider:
+        query = replace(CHOICE, samples=2)
+        reply = ask(make(provider, draws_at_once=1) if make is chat else make(provider), query)
+    assert (reply.exact, dict(reply.choice)) == (False, {"yes": 0.5, "no": 0.5, "cannot say": 0.0})
 
 
 @openai

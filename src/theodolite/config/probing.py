@@ -33,6 +33,10 @@ __all__ = ("check_asking", "fused", "gated", "given_to_ask", "library_of", "refe
 # Of a file of benign contexts. Our choice: room for a hundred of some 40,000 characters each.
 _DOCUMENT = 4_194_304
 
+# No adapter of a provider sends a top_p, and the embedded model is asked for this one. Where none is sent it is taken
+# to be 1, the default in the API reference of OpenAI. Of another provider, or server, that is not known to hold.
+_UNSENT = 1.0
+
 _T = TypeVar("_T")
 
 
@@ -74,7 +78,7 @@ def given_to_ask(make: Callable[..., _T], table: Mapping[str, object], settings:
     subject = settings.models.get(settings.panel.subject)
     return partial(
         make,
-        sampling=None if subject is None else Sampling(temperature=subject.temperature),
+        sampling=None if subject is None else Sampling(temperature=subject.temperature, top_p=_UNSENT),
         library=library_of(str(table.get("probes", "")), settings),
         references=references_of(str(table.get("references", "")), settings),
         effects=settings.tools,

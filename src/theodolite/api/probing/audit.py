@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 import msgspec
 from msgspec import Struct
@@ -19,6 +21,10 @@ from theodolite.redactors.rules import RuleRedactor
 from theodolite.stores.memory import MemoryStore
 
 __all__ = ("PayloadRedactor", "ProbeAuditStore")
+
+
+# Snapshots whose names are remembered, over all sessions. Our choice: ten of each of 10,000 sessions, some 20 MB.
+_NOTED = 100_000
 
 
 class PayloadRedactor(RuleRedactor):
@@ -49,11 +55,20 @@ class _Kept(Struct):
     decision: Decision
 
 
+@dataclass(slots=True)
+class _Noted:
+    """Whose session it is, and by the event that asked for a probe the snapshot that it was asked of."""
+
+    agent: str = ""
+    snapshots: OrderedDict[int, str] = field(default_factory=OrderedDict)
+
+
 class ProbeAuditStore:
     """Keeps what probes came to, redacted, in a chain of hashes: in `store`, or else for as long as its object lives.
 
-    A store such as SQLiteStore of `theodolite.stores` lasts; whoever opened it closes it, and gives it its key. Of what
-    an earlier process kept in it no signal knows its agent or its snapshot: they are empty. State: every record, where
+    A store such as SQLiteStore of `theodolite.stores` lasts; whoever opened it closes it, and gives it its key. Whose a
+    session is, and which snapshot a probe was asked of, is known here for the last 100,000 probes of sessions that were
+    not forgotten; the signals of others, and of an earlier process, have neither. State: that, and every record where
     no store was given. A query is linear in the records that it is about. Raises ConfigError for a key and a store, and
     for what is neither.
     """
@@ -64,8 +79,8 @@ class ProbeAuditStore:
         if store is not None:
             able("store", store, "append", "read", "head", "heads", "registry", "flush", "ready", "erase")
         self._store: Store = MemoryStore(key) if store is None else store
-        self._agents: dict[str, str] = {}
-        self._snapshots: dict[tuple[str, int], str] = {}
+        self._noted: OrderedDict[str, _Noted] = OrderedDict()
+        self._snapshots = 0
 
     def all_signals(self) -> list[DriftSignal]:
         """Return the signals of all sessions, session by session."""
@@ -77,9 +92,27 @@ class ProbeAuditStore:
         return self._signals(self.read(session=session_id))
 
     def note(self, session_id: str, agent_id: str, about: int, snapshot_id: str) -> None:
-        """Keep whose session it is, and which snapshot the probe was asked of that event `about` asked for."""
-        self._agents[session_id] = agent_id
-        self._snapshots[session_id, about] = snapshot_id
+        """Keep whose session it is, and which snapshot the probe was asked of that event `about` asked for.
+
+        Of too many those of the session that was noted longest ago go first.
+        """
+        noted = self._noted.setdefault(session_id, _Noted())
+        self._noted.move_to_end(session_id)
+        noted.agent = agent_id
+        self._snapshots += about not in noted.snapshots
+        noted.snapshots[about] = snapshot_id
+        while self._snapshots > _NOTED:
+            oldest = next(iter(self._noted))
+            if oldest == session_id:
+                noted.snapshots.popitem(last=False)
+                self._snapshots -= 1
+            else:
+                self.forget(oldest)
+
+    def forget(self, session_id: str) -> None:
+        """Forget the agent and the snapshots of a session that is over: its records stay. Unknown ids are nothing."""
+        noted = self._noted.pop(session_id, None)
+        self._snapshots -= 0 if noted is None else len(noted.snapshots)
 
     def append(self, entry: Entry, *, durable: bool = False) -> Record:
         """Seal and keep an entry. Raises StoreError."""
@@ -132,12 +165,13 @@ class ProbeAuditStore:
         decision = _decision(record)
         if decision is None:
             return None
+        noted = self._noted.get(record.session, _Noted())
         told = [one.said.fact("longitudinal") for one in decision.signals if isinstance(one.said, Reading)]
         longitudinal = [value for value in told if isinstance(value, float)]
         return drift_signal(
             decision,
-            agent=self._agents.get(record.session, ""),
-            snapshot_id=self._snapshots.get((record.session, decision.about), ""),
+            agent=noted.agent,
+            snapshot_id=noted.snapshots.get(decision.about, ""),
             at=record.at,
             longitudinal=longitudinal[0] if longitudinal else 0.0,
             status=session_status(decision.signals, SESSION),

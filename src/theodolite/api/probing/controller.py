@@ -200,7 +200,7 @@ class ProbeController:
             called(name, given)
         if type(max_sessions) is not int or max_sessions < 1:
             raise ConfigError(f"max_sessions is a whole number from 1, not {brief(max_sessions)}")
-        self._secret = secrets.token_bytes(_SECRET) if secret is None else secret_bytes(secret)
+        self._secret = secret_bytes(secret) or secrets.token_bytes(_SECRET)
         self._clock = clock
         self._sleep = sleep
         self._most = max_sessions

@@ -8,7 +8,7 @@ from typing import TypeVar
 from theodolite.core.errors import ConfigError
 from theodolite.core.text import brief
 
-__all__ = ("able", "called", "listed", "of_kind", "seconds", "secret_bytes", "word")
+__all__ = ("able", "called", "listed", "listed_of", "of_kind", "seconds", "secret_bytes", "word")
 
 # As many as the hash that a secret keys gives half of: RFC 2104, section 3.
 _LEAST_SECRET = 16
@@ -52,6 +52,11 @@ def seconds(name: str, given: object) -> float:
     return float(given)
 
 
+def listed_of(name: str, given: Iterable[object], kind: type[_T]) -> tuple[_T, ...]:
+    """Return the items of an iterable that are all of a kind. Raises ConfigError for anything else."""
+    return tuple([of_kind(name, one, kind) for one in listed(name, given)])
+
+
 def listed(name: str, given: Iterable[_T]) -> tuple[_T, ...]:
     """Return the items of an iterable. Raises ConfigError for what is none, and for a text or a mapping."""
     if not _several(given):
@@ -59,9 +64,9 @@ def listed(name: str, given: Iterable[_T]) -> tuple[_T, ...]:
     return tuple(given)
 
 
-def secret_bytes(given: object) -> bytes:
-    """Return a secret. Raises ConfigError for what is no bytes, or too few; it is not quoted."""
-    if isinstance(given, bytes) and len(given) >= _LEAST_SECRET:
+def secret_bytes(given: object) -> bytes | None:
+    """Return a secret, None where there is none. Raises ConfigError for no bytes, or too few; it is not quoted."""
+    if given is None or (isinstance(given, bytes) and len(given) >= _LEAST_SECRET):
         return given
     raise ConfigError(f"secret is at least {_LEAST_SECRET} random bytes, or left out: one is then made in each run")
 

@@ -9,9 +9,10 @@ from msgspec.structs import replace
 
 from theodolite.api.probing.audit import ProbeAuditStore
 from theodolite.api.probing.controller import RuntimeEvent
-from theodolite.api.probing.given import able, called, of_kind, word
+from theodolite.api.probing.given import able, called, listed, of_kind, word
 from theodolite.api.probing.inference import NAME, FunctionModel, InferenceFn
 from theodolite.api.probing.signals import DriftAction, ProbeReport
+from theodolite.core.budget import Budget
 from theodolite.core.calibration import Calibration
 from theodolite.core.errors import ConfigError
 from theodolite.core.inquiry import Message
@@ -32,8 +33,8 @@ __all__ = (
     "ShadowInstance",
     "SnapshotFactory",
     "check",
-    "check_layers",
     "check_version",
+    "layers_of",
 )
 
 
@@ -64,8 +65,9 @@ class IntegrationLayer(Protocol):
 class ProbeExecutor:
     """Answers for the session's copy. `context_sanitizer` is given the text of each message, and gives what is shown.
 
-    It is for a model that may not see what the session saw. Raises ConfigError for what cannot be called, and for a
-    model without a name.
+    It is for a model that may not see what the session saw. `model` is what the host calls the model behind the
+    function: it is held against the `model` of a RuntimeEvent. Without it nobody knows which model answers, and it is
+    taken to be the session's. Raises ConfigError for what cannot be called, and for a model without a name.
     """
 
     def __init__(
@@ -77,6 +79,7 @@ class ProbeExecutor:
     ) -> None:
         self.inference_fn = inference_fn
         self.model = FunctionModel(inference_fn, name=word("model", model))
+        self.named = model != NAME
         if context_sanitizer is not None:
             called("context_sanitizer", context_sanitizer)
         self._sanitizer = context_sanitizer
@@ -93,12 +96,14 @@ class ProbeExecutor:
 class ShadowInstance:
     """Answers for the shadow, which is told a summary alone. Every arm gets the same system prompt: this one.
 
-    Raises ConfigError for what cannot be called, and for a prompt or a model that is no text.
+    With the function of the executor and no `model` of its own it goes by the executor's name. Raises ConfigError for
+    what cannot be called, and for a prompt or a model that is no text.
     """
 
     def __init__(self, inference_fn: InferenceFn, system_prompt: str = "", *, model: str = NAME) -> None:
         self.inference_fn = inference_fn
         self.model = FunctionModel(inference_fn, name=word("model", model))
+        self.named = model != NAME
         self.system_prompt = of_kind("system_prompt", system_prompt, str)
 
 
@@ -140,6 +145,7 @@ _KINDS: Mapping[str, type] = {
     "audit_store": ProbeAuditStore,
     "library": ProbeLibrary,
     "calibration": Calibration,
+    "budget": Budget,
     "settings": BehaviorSettings,
 }
 _ASKED: Mapping[str, tuple[str, ...]] = {
@@ -161,10 +167,12 @@ def check(**parts: object) -> None:
             able(name, part, *_ASKED[name])
 
 
-def check_layers(layers: Iterable[object]) -> None:
-    """Raise ConfigError for an integration that cannot be told of a report."""
+def layers_of(integrations: Iterable[IntegrationLayer]) -> tuple[IntegrationLayer, ...]:
+    """Return the integrations. Raises ConfigError for one that cannot be told of a report."""
+    layers = listed("integrations", integrations)
     for layer in layers:
         able("integrations", layer, "emit")
+    return layers
 
 
 def check_version(accumulator: DriftAccumulator | None, library: ProbeLibrary | None) -> None:

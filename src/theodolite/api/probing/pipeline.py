@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 import logging
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
 from functools import partial
 from uuid import uuid4
 
@@ -15,7 +16,7 @@ from msgspec.structs import replace
 
 from theodolite.api.probing.audit import PayloadRedactor, ProbeAuditStore
 from theodolite.api.probing.controller import RuntimeEvent
-from theodolite.api.probing.given import listed, of_kind, seconds, secret_bytes
+from theodolite.api.probing.given import listed_of, of_kind, seconds, secret_bytes
 from theodolite.api.probing.inference import FunctionModel
 from theodolite.api.probing.parts import (
     DefaultComparator,
@@ -27,8 +28,8 @@ from theodolite.api.probing.parts import (
     ShadowInstance,
     SnapshotFactory,
     check,
-    check_layers,
     check_version,
+    layers_of,
 )
 from theodolite.api.probing.signals import (
     DriftAction,
@@ -38,6 +39,7 @@ from theodolite.api.probing.signals import (
     drift_signal,
     session_status,
 )
+from theodolite.core.budget import Budget
 from theodolite.core.calibration import Calibration
 from theodolite.core.errors import EventError
 from theodolite.core.event import ModelCalled
@@ -47,6 +49,7 @@ from theodolite.core.policy import Decision, highest
 from theodolite.core.reading import Cause, Failure
 from theodolite.core.redaction import Redactor
 from theodolite.core.snapshot import StateSnapshot
+from theodolite.core.text import printable
 from theodolite.detectors.behavior.accumulation import DriftAccumulator, ProbeOutcomeFacts, Settled
 from theodolite.detectors.behavior.detector import SESSION, BehaviorDetector, BehaviorSettings, BehaviorState
 from theodolite.detectors.behavior.library import ProbeLibrary
@@ -65,21 +68,29 @@ _LOG = logging.getLogger(__name__)
 TIMEOUT = 30.0
 # What the kernel calls a redactor that failed.
 _REDACTOR = "redactor"
-# Sessions that are remembered, the oldest of which go first. Our choice: the open sessions of a large host.
+# Sessions that are remembered: those that were heard of last. Our choice: the open sessions of a large host.
 _SESSIONS = 10_000
 # Signals of a session that a report shows.
 _TIMELINE = 64
-# The caller's scheduler has decided already; what it lets pass is still bounded.
+# The caller's scheduler decides, and nothing here holds back what it lets pass: this cap is none. What bounds it is
+# `budget`, or the caller's own `settings`.
 _UNSCHEDULED = BehaviorSettings(
     schedule=ScheduleSettings(jitter_seconds=0.0, cooldown_window_seconds=0.0, max_probes_per_session=2**31)
 )
 
 
 class _Seen:
-    """What was told of one session."""
+    """What was told of one session.
+
+    `models` are those that it is known to run on; `going` counts the runs that are under way; `over`: it is forgotten
+    when none is.
+    """
 
     def __init__(self, session: Session) -> None:
         self.session = session
+        self.models: tuple[str, ...] = ()
+        self.going = 0
+        self.over = False
         self.triangulated = 0
         self.timeline: deque[DriftSignal] = deque(maxlen=_TIMELINE)
 
@@ -90,9 +101,13 @@ class ProbePipeline:
     `run` does not raise for what the parts do; how it ended is in the report's `outcome`, and `outcome` and `detail`
     here say it of the last run, also where there is no report. Each session has its own evidence: that of `accumulator`
     is for the session it names. `references` are benign conversations of the operator, as of BehaviorDetector.
-    `calibration` is an artefact; without one nothing restricts. `timeout` is in seconds, for one answer. Safe for
-    concurrent runs on one event loop. State: some kilobytes for each of the last 10,000 sessions; `forget` those that
-    are over.
+    `calibration` is an artefact; without one nothing restricts. `budget` bounds what is asked, as of Monitor: without
+    it only the scheduler does. `timeout` is in seconds, for one answer. Safe for concurrent runs on one event loop.
+    State: some kilobytes for each of the last 10,000 sessions that were heard of; `forget` those that are over.
+
+    The model of an event is held against that of the executor, where both were named: another one is a surrogate, whose
+    answers find nothing and do not act. An executor without a name is taken to ask the session's own model: nobody can
+    see what a function asks.
 
     Raises ConfigError for a part that is something else, or lacks what it is asked for, and for an accumulator of
     another version of the library than the one here.
@@ -113,6 +128,7 @@ class ProbePipeline:
         references: Iterable[Reference] = (),
         integrations: Iterable[IntegrationLayer] = (),
         calibration: Calibration | None = None,
+        budget: Budget | None = None,
         settings: BehaviorSettings | None = None,
         timeout: float = TIMEOUT,
         secret: bytes | None = None,
@@ -128,39 +144,33 @@ class ProbePipeline:
             audit_store=audit_store,
             library=library,
             calibration=calibration,
+            budget=budget,
             settings=settings,
         )
         check_version(accumulator, library)
         self._scheduler, self._snapshots = scheduler, snapshot_factory
         self._accumulator, self._executor = accumulator, executor
-        self._integrations = listed("integrations", integrations)
-        check_layers(self._integrations)
+        self._integrations = layers_of(integrations)
         self.audit_store = ProbeAuditStore() if audit_store is None else audit_store
         judge = comparator.judge if comparator is not None else None
-        self._detector = BehaviorDetector(
-            _as_wired(settings or _UNSCHEDULED, shadow_factory, judge),
-            library=library,
-            references=[of_kind("references", one, Reference) for one in listed("references", references)],
-            gates=None if calibration is None else calibration.gates,
-        )
-        players = _players(executor, shadow_factory)
-        # Whoever answers here is the session's own model, or what its operator puts in its place.
-        self._names = tuple(dict.fromkeys(model.name for model in players.values()))
-        if judge is not None:
-            players[Role.JUDGE] = judge.model
+        given = _as_wired(settings or _UNSCHEDULED, shadow_factory, judge)
+        own, gates = listed_of("references", references, Reference), None if calibration is None else calibration.gates
+        self._detector = BehaviorDetector(given, library=library, references=own, gates=gates)
+        self._players = _players(executor, shadow_factory)
+        judges = {} if judge is None else {Role.JUDGE: judge.model}
         self.monitor = Monitor(
             [self._detector],
             verifiers=[] if shadow_factory.baseline is None else [TriangulationVerifier()],
             redactor=redactor or PayloadRedactor(),
             store=self.audit_store,
-            panel=Panel(players, timeout=seconds("timeout", timeout)),
+            panel=Panel({**self._players, **judges}, timeout=seconds("timeout", timeout)),
             calibration=calibration,
-            secret=None if secret is None else secret_bytes(secret),
+            budget=budget,
+            secret=secret_bytes(secret),
         )
         self._seen: OrderedDict[str, _Seen] = OrderedDict()
         self._timeout = timeout
-        self.outcome = ProbeOutcome.NOT_DUE
-        self.detail = ""
+        self.outcome, self.detail = ProbeOutcome.NOT_DUE, ""
         self.integration_failures = 0
 
     async def run(self, event: RuntimeEvent) -> ProbeReport | None:
@@ -189,17 +199,18 @@ class ProbePipeline:
             detail = shown.detail if isinstance(shown, Failure) else type(shown).__name__
             return self._without(event, ProbeOutcome.FAILED, f"the context sanitizer: {detail}")
         snapshot = shown if shown.snapshot_id else replace(shown, snapshot_id=uuid4().hex)
-        session = self._session(event)
-        asked = session.request_probe(event.event_type, snapshot=snapshot)
-        self.audit_store.note(event.session_id, event.agent_id, asked.seq, snapshot.snapshot_id)
-        try:
-            decisions = (asked, *await session.drain(asked.seq))
-        except BaseException:
-            # Whoever asked went away: what is open would hold a place in the queue for good.
-            session.abandon(asked.seq)
-            raise
-        report = self._report(event, session, snapshot, decisions)
-        await self._emit(report)
+        with self._under_way(event) as seen:
+            session = seen.session
+            asked = session.request_probe(event.event_type, snapshot=snapshot)
+            self.audit_store.note(session.id, event.agent_id, asked.seq, snapshot.snapshot_id)
+            try:
+                decisions = (asked, *await session.drain(asked.seq))
+            except BaseException:
+                # Whoever asked went away: what is open would hold a place in the queue for good.
+                session.abandon(asked.seq)
+                raise
+            report = self._report(event, seen, snapshot, decisions)
+            await self._emit(report)
         return report
 
     async def _within(self, work: Callable[[], object], name: str) -> object:
@@ -216,27 +227,57 @@ class ProbePipeline:
             return due
         return await attempt(partial(_value, partial(wait, event)), "scheduler", "1")
 
-    def _session(self, event: RuntimeEvent) -> Session:
+    @contextmanager
+    def _under_way(self, event: RuntimeEvent) -> Generator[_Seen, None, None]:
+        """Open the session of an event, and keep it from being forgotten meanwhile."""
+        seen = self._session(event)
+        seen.going += 1
+        try:
+            yield seen
+        finally:
+            seen.going -= 1
+            if seen.over and not seen.going:
+                self.forget(seen.session.id)
+
+    def _session(self, event: RuntimeEvent) -> _Seen:
         session = self.monitor.session(event.session_id, agent=event.agent_id)
-        seen = self._seen.get(event.session_id)
+        seen = self._seen.get(session.id)
         if seen is None or seen.session is not session:
-            self._seen[event.session_id] = _Seen(session)
-            if len(self._seen) > _SESSIONS:
-                self.forget(next(iter(self._seen)))
-            for name in self._names:
-                session.observe(ModelCalled(model=name))
-            if self._accumulator is not None and self._accumulator.session_id == event.session_id:
+            seen = self._seen[session.id] = _Seen(session)
+            if self._accumulator is not None and self._accumulator.session_id == session.id:
                 session.adopt(self._detector.name, BehaviorState(accumulator=self._accumulator))
             accumulator = self._accumulated(session)
             accumulator.session_id = accumulator.session_id or session.id
-        return session
+        self._seen.move_to_end(session.id)
+        if len(self._seen) > _SESSIONS:
+            idle = next((one for one in self._seen.values() if not one.going and one is not seen), None)
+            if idle is not None:
+                self.forget(idle.session.id)
+        self._tell_models(seen, event.model)
+        return seen
+
+    def _tell_models(self, seen: _Seen, own: str) -> None:
+        """Tell a session what it runs on: its host's word, or else whoever answers, in that model's place."""
+        players = dict.fromkeys(model.name for model in self._players.values())
+        executor = self._executor
+        if own and executor.named:
+            players = dict.fromkeys([own, *[name for name in players if name != executor.model.name]])
+        if tuple(players) == seen.models:
+            return
+        seen.models = tuple(players)
+        for name in players:
+            seen.session.observe(ModelCalled(model=name))
+        state = seen.session.recall(self._detector.name)
+        if isinstance(state, BehaviorState):
+            # What it was told before does not stand: of two hosts' words the last one counts.
+            seen.session.adopt(self._detector.name, replace(state, models=seen.models))
 
     def _report(
-        self, event: RuntimeEvent, session: Session, snapshot: StateSnapshot, decisions: tuple[Decision, ...]
+        self, event: RuntimeEvent, seen: _Seen, snapshot: StateSnapshot, decisions: tuple[Decision, ...]
     ) -> ProbeReport:
         last = decisions[-1]
         signals = [signal for decision in decisions for signal in decision.signals]
-        accumulator = self._accumulated(session)
+        accumulator = self._accumulated(seen.session)
         status = session_status(signals, SESSION)
         signal = drift_signal(
             last,
@@ -246,7 +287,6 @@ class ProbePipeline:
             longitudinal=accumulator.longitudinal,
             status=status,
         )
-        seen = self._seen[session.id]
         if signal is not None:
             seen.timeline.append(signal)
             seen.triangulated += signal.triangulation_result is not None
@@ -262,17 +302,22 @@ class ProbePipeline:
             action=highest(decision.action for decision in decisions),
             calibration_status=status,
             signal=signal,
-            calls=session.spent.calls,
+            calls=seen.session.spent.calls,
             detail=detail,
         )
 
     def forget(self, session_id: str) -> None:
         """Close a session that is over. One of that id begins anew; what was kept of it stays in the store.
 
-        Raises ConfigError for an id that is no text.
+        One that is under way is forgotten when its run ends. Raises ConfigError for an id that is no text.
         """
-        of_kind("session_id", session_id, str)
+        session_id = printable(of_kind("session_id", session_id, str))
+        seen = self._seen.get(session_id)
+        if seen is not None and seen.going:
+            seen.over = True
+            return
         self._seen.pop(session_id, None)
+        self.audit_store.forget(session_id)
         open_ = next((one for one in self.monitor.sessions if one.id == session_id), None)
         if open_ is not None:
             open_.close()
@@ -285,7 +330,8 @@ class ProbePipeline:
         """Return the report of a run that never got to ask anybody."""
         detail = self.monitor.fleet.redactor.text(detail)
         self._ended(outcome, detail)
-        accumulator = self._accumulated(self._session(event))
+        seen = self._session(event)
+        accumulator = self._accumulated(seen.session)
         # Nobody was asked, and a session that cannot be probed is not a clean one.
         version = accumulator.probe_library_version
         accumulator.add(
@@ -293,10 +339,8 @@ class ProbePipeline:
                 probe_id="", probe_library_version=version, session_id=event.session_id, settled=Settled.FAILED
             )
         )
-        accumulated = accumulator.report()
-        seen = self._seen[event.session_id]
         return ProbeReport(
-            **structs.asdict(accumulated),
+            **structs.asdict(accumulator.report()),
             outcome=outcome,
             agent_id=event.agent_id,
             model=event.model,
@@ -346,7 +390,8 @@ def _outcome(decisions: Sequence[Decision], signal: DriftSignal | None) -> tuple
 def _unanswered(failures: Sequence[Failure], *, asked: bool) -> tuple[ProbeOutcome, str]:
     if not failures:
         return ProbeOutcome.FAILED, "nobody answered"
-    if asked:
+    # A budget is asked only when the inquiry is under way.
+    if asked and failures[0].cause is not Cause.NO_EVIDENCE:
         return ProbeOutcome.FAILED, failures[0].detail
     refused = failures[0].cause is Cause.MALFORMED
     return (ProbeOutcome.INVALID if refused else ProbeOutcome.SKIPPED), failures[0].detail
@@ -369,9 +414,11 @@ def _players(executor: ProbeExecutor, factory: DefaultShadowInstanceFactory) -> 
 def _named(instance: ShadowInstance, executor: ProbeExecutor) -> FunctionModel:
     """Return the model of an instance; another function under the name of the executor's gets a name of its own.
 
-    That two functions ask one model, nobody can see.
+    That two functions ask one model, nobody can see; one function without a name of its own is the executor's.
     """
-    if instance.inference_fn == executor.inference_fn or instance.model.name != executor.model.name:
+    if instance.inference_fn == executor.inference_fn:
+        return instance.model if instance.named else executor.model
+    if instance.model.name != executor.model.name:
         return instance.model
     return FunctionModel(instance.inference_fn, name=f"{instance.model.name} of {type(instance).__name__}")
 

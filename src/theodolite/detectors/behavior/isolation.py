@@ -43,13 +43,16 @@ class Sampling(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class ShadowIsolation(Struct, frozen=True, kw_only=True, gc=False):
-    """What was checked of two arms. Each is true only where it was seen to hold: what nobody could look at is false.
+    """What was checked of two arms, and of the session that they stand for.
 
     `same_model_version`: all answers came from one model id, which the session is known to use.
     `same_system_prompt_hash`: the hash of the prompt that all arms got is that of the session. `same_tool_schema_hash`:
-    all arms got all tools that the session showed. `same_sampling_config`: one model, which samples in one way, gave
-    all answers, and sampled as the session did in all that the session showed of it. Of a session that shows nothing of
-    that, only the arms are held against each other.
+    all arms got all tools that the session declared, which are compared as they are: no hash of them is made. One that
+    declared none is taken to have none. `same_sampling_config`: one model gave all answers, and is known to sample as
+    the session did in all that the session showed of that.
+
+    Of model and prompt what nobody could look at is false. Of tools and sampling only what a session showed is held
+    against the arms, since a host may have no way to know them: a session that shows nothing passes.
 
     What axor-probe declares beside these (no shared memory, tool state or raw context; one output schema; a canonical
     summary) holds by construction: a query holds none of it.

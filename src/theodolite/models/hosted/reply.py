@@ -32,6 +32,11 @@ _LETTER = re.compile(r"[\s*_(\[\"']*([A-Z])[\s.,:;)\]*_\"']*")
 _MARKED = re.compile(r"[\s*_(\[\"']*([A-Z])[.:)\]*]")
 
 
+# The share of the first token that the letters must have for them to be the answer. Our choice: where they have less,
+# they stand for words that the model would rather have said.
+_ANSWERED = 0.9
+
+
 class Alternative(Struct, frozen=True, gc=False):
     """A token that the model might have begun with, and the logarithm of its probability."""
 
@@ -137,9 +142,9 @@ def reply_to(query: Query, model: str, answers: Sequence[Answer], price: Price |
     """Return the reply that some answers make.
 
     Where the query has options, a draw that names one is that option's text. The choice comes from the alternatives to
-    the first token, renormalized over the letters and averaged over the draws; an option whose letter is not among them
-    has 0. Where they are not shown, or something else is likelier than the letters together, it is how often each
-    option was drawn; where none was, it is empty.
+    the first token, renormalized over the letters and averaged over the draws: then it is exact. Where they are not
+    shown, one of the letters is not among them, or the letters have less than 0.9 together, it is how often each option
+    was drawn; where none was, it is empty.
     """
     said = [one for answer in answers for one in answer.said][: max(1, query.samples)]
     draws = tuple([_naming(one.draw, query.options) for one in said])
@@ -178,18 +183,20 @@ def _weighed(said: Sequence[Said], options: tuple[str, ...]) -> tuple[tuple[str,
 
 
 def _shares(alternatives: Iterable[Alternative], options: int) -> list[float]:
-    """Return the chances of the letters, out of 1; none where something else is likelier than all of them."""
-    chances, other = [0.0] * options, 0.0
+    """Return the chances of the letters, out of 1; none where they are not what the model answers with.
+
+    A letter that is not shown is less likely than all that are, and nobody knows by how much.
+    """
+    chances, seen = [0.0] * options, set[int]()
     for alternative in alternatives:
         letter = alternative.token.strip()
         place = LETTERS.find(letter) if len(letter) == 1 else -1
         chance = math.exp(min(0.0, alternative.logprob))
         if 0 <= place < options:
             chances[place] += chance
-        else:
-            other = max(other, chance)
+            seen.add(place)
     total = sum(chances)
-    return [chance / total for chance in chances] if total > other else []
+    return [chance / total for chance in chances] if len(seen) == options and total >= _ANSWERED else []
 
 
 def _counted(draws: Sequence[Draw], options: tuple[str, ...]) -> tuple[tuple[str, float], ...]:
