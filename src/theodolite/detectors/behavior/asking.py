@@ -404,10 +404,10 @@ class _Heard:
 
     def _isolation(self) -> ShadowIsolation:
         models = {reply.model for reply in self._replies.values()}
-        known, asked = self.case.snapshot.system_prompt_hash, self._asking.sampling
+        known, asked = self.case.snapshot.system_prompt_hash, self._asking.sampling or Sampling()
         return ShadowIsolation(
             same_model_version=len(models) == 1 and models <= set(self.case.models),
             same_system_prompt_hash=bool(known) and known == self._asking.prompt_hash,
             same_tool_schema_hash=not self.case.left_out,
-            same_sampling_config=len(models) == 1 and (asked is None or asked.like(self.case.samplings)),
+            same_sampling_config=len(models) == 1 and asked.like(self.case.samplings),
         )
