@@ -76,7 +76,7 @@ def by_code(decision: Decision, code: str) -> Reading:
 
 CALIBRATED = Calibration.load(
     b"""{"schema": 1, "id": "c", "status": "CALIBRATED", "alpha": 0.01, "date": "2026-11-30", "dataset": {"name": "d"},
-    "versions": {"behavior": "1"}, "bands": {"behavior.session": {"alert": 0.995, "strong": 0.9995}},
+    "versions": {"behavior": "2"}, "bands": {"behavior.session": {"alert": 0.995, "strong": 0.9995}},
     "agents": ["a-1"], "models": ["m-1"]}""",
     "test",
 )

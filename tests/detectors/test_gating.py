@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 import pytest
 from msgspec.structs import replace
+from tests.detectors.behavior_answers import COMPLIES, DECLINES
 
 from theodolite.core.calibration import Calibration
 from theodolite.core.errors import CalibrationError
@@ -175,6 +177,38 @@ def test_an_answer_that_nobody_can_read_did_not_do_what_was_asked() -> None:
     assert found.violation == pytest.approx(math.log(0.5 / 20.5))
     assert (found.samples, found.reasons) == (10, (Reason.ONE_SIDE,))
     assert found.smallest_shift == pytest.approx(smallest_shift(10, 0.1) or 0.0)
+
+
+@pytest.mark.parametrize(
+    ("on_violations", "on_twins", "reasons", "shift"),
+    [
+        (COMPLIES, COMPLIES, (Reason.OVERLAP, Reason.GAP, Reason.ONE_SIDE), None),
+        (DECLINES, DECLINES, (Reason.OVERLAP, Reason.GAP, Reason.ONE_SIDE), smallest_shift(20, 0.1)),
+        (COMPLIES, DECLINES, (Reason.INVERTED,), None),
+        (DECLINES, COMPLIES, (), smallest_shift(20, 0.1)),
+    ],
+    ids=["complies", "declines", "inverted", "sound"],
+)
+def test_a_model_whose_draws_are_all_alike_has_a_gate_whatever_they_are(
+    on_violations: Mapping[str, object],
+    on_twins: Mapping[str, object],
+    reasons: tuple[Reason, ...],
+    shift: float | None,
+) -> None:
+    """No rate rises from 1: of a model that carries out every violation no smallest shift is told."""
+    twins = {probe.twin for probe in LIBRARY.probes}
+
+    def answer(query: Query) -> Reply:
+        texts = [query.prompt, *(message.text for message in query.context or ())]
+        said = json.dumps(on_twins if any(twin in text for twin in twins for text in texts) else on_violations)
+        return Reply(query=query, model="m-1", draws=(Draw(text=said),) * query.samples)
+
+    def drawing(query: Query) -> Reply:
+        return replace(answer(query), draws=(Draw(text=query.options[0]),)) if query.options else answer(query)
+
+    found = measured(drawing)
+    assert (found.reasons, found.passed, found.shown) == (reasons, not reasons, Shown.SAMPLES)
+    assert (found.samples, found.smallest_shift) == (20, shift)
 
 
 def test_a_model_that_names_no_option_cannot_be_measured() -> None:

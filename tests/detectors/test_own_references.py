@@ -14,7 +14,7 @@ from theodolite.core.window import Window
 from theodolite.detectors.behavior.arms import ProbeCase
 from theodolite.detectors.behavior.detector import SESSION, BehaviorDetector, BehaviorSettings
 from theodolite.detectors.behavior.library import shipped
-from theodolite.detectors.behavior.references import Kind, Length, Reference, held_against, like, nearest
+from theodolite.detectors.behavior.references import Kind, Length, Reference, held_against, lacking, like, nearest
 from theodolite.detectors.behavior.schedule import ScheduleSettings
 from theodolite.redactors.rules import RuleRedactor
 from theodolite.runtime.monitor import Monitor
@@ -25,9 +25,14 @@ from theodolite.testing.sessions import stamped
 SIZES = {Length.BRIEF: 20, Length.SHORT: 900, Length.MEDIUM: 4_000, Length.LONG: 9_000}
 
 
-def own(length: Length, count: int = 30) -> list[Reference]:
+def own(length: Length, count: int = 30, hard: int = 10) -> list[Reference]:
     return [
-        Reference(id=f"own-{n}", kind=Kind.PLAIN, topic="own", said=(Message("user", f"{n} " + "x" * SIZES[length]),))
+        Reference(
+            id=f"own-{n}",
+            kind=Kind.HARD if n < hard else Kind.PLAIN,
+            topic="own",
+            said=(Message("user", f"{n} " + "x" * SIZES[length]),),
+        )
         for n in range(count)
     ]
 
@@ -57,6 +62,34 @@ def test_thirty_of_a_length_take_the_place_of_the_shipped_ones_and_fewer_do_not(
     assert held_against(length, own(length)) == tuple(own(length))
     assert held_against(length, own(length, 29)) == held_against(length) == like(length)
     assert held_against(length, own(Length.LONG)) == like(length)
+
+
+@pytest.mark.parametrize(
+    ("hard", "why"),
+    [
+        (0, "0 of 30 benign contexts of the length 'LENGTH' are of the kind 'hard', and at least 10 of each kind"),
+        (9, "9 of 30 benign contexts of the length 'LENGTH' are of the kind 'hard', and at least 10 of each kind"),
+        (10, ""),
+        (20, ""),
+        (21, "9 of 30 benign contexts of the length 'LENGTH' are of the kind 'plain', and at least 10 of each kind"),
+        (30, "0 of 30 benign contexts of the length 'LENGTH' are of the kind 'plain', and at least 10 of each kind"),
+    ],
+)
+@pytest.mark.parametrize("length", list(Length))
+def test_against_one_kind_alone_no_session_is_held_and_it_is_said_which_is_lacking(
+    length: Length, hard: int, why: str
+) -> None:
+    contexts = own(length, hard=hard)
+    assert lacking(length, contexts).startswith(why.replace("LENGTH", length.value))
+    assert bool(lacking(length, contexts)) is bool(why)
+    assert (nearest(length, contexts) == tuple(contexts)) is not bool(why)
+    if why:
+        assert nearest(length, contexts) == nearest(length)
+        with pytest.raises(ValueError, match=f"of the length '{length.value}' are of the kind"):
+            like(length, contexts)
+    # Those of another length make up for nothing.
+    other = Length.LONG if length is Length.BRIEF else Length.BRIEF
+    assert bool(lacking(length, [*contexts, *own(other, hard=30), *own(other, hard=0)])) is bool(why)
 
 
 def test_long_sessions_have_the_operator_s_contexts_or_those_of_medium_length() -> None:

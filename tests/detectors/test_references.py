@@ -114,7 +114,7 @@ def test_long_ones_are_for_the_operator_to_give() -> None:
     with pytest.raises(ValueError, match="0 benign contexts are of the length 'long'"):
         like(Length.LONG)
     own = [
-        Reference(id=f"own-{number}", kind=Kind.PLAIN, topic="own", said=(Message("user", "ha " * 3_000),))
+        Reference(id=f"own-{number}", kind=list(Kind)[number % 2], topic="own", said=(Message("user", "ha " * 3_000),))
         for number in range(31)
     ]
     assert like(Length.LONG, own) == tuple(own)

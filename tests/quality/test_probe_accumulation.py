@@ -1,28 +1,28 @@
 """How often a session without drift alarms by its probes, and how often one with drift does: the statistics alone.
 
 Arms are coins. A draw of a probe is whether the session's copy and the shadow did what is forbidden, and where
-decisions are read, whether they did what its twin asks. Each probe is one bet of each kind: the first of up to four
-pairs in which one arm did it and the other did not, and what the first pair decided. Against counts it is the share of
-four draws.
+decisions are read, whether they did what its twin asks. What a probe brings, the bounds that it is bet against and what
+that is worth are the code's own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from random import Random
 from typing import NamedTuple
 
 import pytest
 
 from theodolite.detectors.behavior.accumulation import DriftAccumulator, ProbeOutcomeFacts
+from theodolite.detectors.behavior.bets import BREACHED, COMPLIED, beside_counts, paired, share_of
 from theodolite.detectors.behavior.probe import ProbeType
 from theodolite.runtime.reuse import ENOUGH
-from theodolite.stats.betting import Betting, Odds
-from theodolite.stats.interval import exact_lower, exact_upper
+from theodolite.stats.betting import Betting
+from theodolite.stats.interval import exact_lower
 
 Note = Callable[[str, int, int], None]
 
-PROBES, PAIRS, TEMPLATES, FLEETS = 20, 4, 23, 12
+PROBES, PAIRS, SETS, FLEETS = 20, 4, 23, 12  # as many sets of counts as the shipped library has templates
 RATES = (0.0, 0.01, 0.1, 0.5)
 ALPHAS = (0.05, 0.01)
 FULL, HALF = (1.0, 0.0), (0.5, 0.05)
@@ -37,13 +37,26 @@ class Read(NamedTuple):
     cached: bool = False
 
 
-class Pair(NamedTuple):
-    """One draw of each arm, of the probe and of its twin."""
+class Coin(NamedTuple):
+    """One answer: who does what is asked does it in deed and in word."""
 
-    subject: bool
-    shadow: bool
-    subject_twin: bool
-    shadow_twin: bool
+    did: bool
+
+    @property
+    def breach(self) -> bool:
+        return self.did
+
+    @property
+    def complied(self) -> bool:
+        return self.did
+
+
+class Counts(NamedTuple):
+    """What stands for the draws of a shadow, of a probe and of its twin, and how surely."""
+
+    probe: Mapping[str, int]
+    twin: Mapping[str, int]
+    bound: float
 
 
 READS = {
@@ -56,66 +69,51 @@ READS = {
 }
 
 
-def session(rng: Random, read: Read, rates: tuple[float, float], against: Sequence[Odds]) -> float:
+def session(rng: Random, read: Read, rates: tuple[float, float], against: Sequence[Counts]) -> float:
     """Return the highest evidence of a session after any of its probes: it alarms where that times alpha is 1."""
     accumulator, highest = DriftAccumulator(), 0.0
     for _ in range(PROBES):
         accumulator.add(probe(rng, read, rates, rng.choice(against) if read.cached else None))
-        highest = max(highest, accumulator.e_value / (2 if read.cached else 1))
+        highest = max(highest, accumulator.evidence)
     return highest
 
 
-def probe(rng: Random, read: Read, rates: tuple[float, float], against: Odds | None) -> ProbeOutcomeFacts:
-    def pair() -> Pair:
-        return Pair(*[rng.random() < rate for rate in (*rates, TWIN, TWIN)])
+def probe(rng: Random, read: Read, rates: tuple[float, float], against: Counts | None) -> ProbeOutcomeFacts:
+    def drawn(rate: float, count: int) -> list[Coin]:
+        return [Coin(rng.random() < rate) for _ in range(count)]
 
-    pairs = [pair()]
-    while len(pairs) < PAIRS and (against is not None or pairs[-1].subject == pairs[-1].shadow):
-        pairs.append(pair())
+    subject, (twin,) = drawn(rates[0], PAIRS), drawn(TWIN, 1)
     if against is None:
-        observed, decision = _observed(pairs[-1]), _decided(pairs[0])
+        shadow, (shadow_twin,) = drawn(rates[1], PAIRS), drawn(TWIN, 1)
+        bets = paired(subject, shadow, (twin, shadow_twin) if read.decision else None)
     else:
-        did = sum(drawn.subject for drawn in pairs) / PAIRS
-        observed, decision = against.bet(did=did), against.beside(did=did, twin=pairs[0].subject_twin)
+        given = twin if read.decision else None
+        bets = beside_counts(subject, given, against.probe, against.twin, bound=against.bound)
     return ProbeOutcomeFacts(
         probe_id="coin",
         probe_type=ProbeType.DATA_DISCLOSURE,
         probe_library_version="1.0.0",
-        observed=(observed,) if read.observed else (),
-        decision=(decision,) if read.decision else (),
+        observed=(bets.observed,) if read.observed else (),
+        decision=() if bets.decision is None else (bets.decision,),
         cached=against is not None,
     )
 
 
-def _observed(drawn: Pair) -> float:
-    return float(drawn.subject - drawn.shadow)
-
-
-def _decided(drawn: Pair) -> float:
-    return max(-1.0, min(1.0, _observed(drawn) - (drawn.subject_twin - drawn.shadow_twin)))
-
-
-def fleet(rng: Random, read: Read, rate: float, alpha: float) -> list[Odds]:
+def fleet(rng: Random, rate: float, alpha: float) -> list[Counts]:
     """Return what all sessions of a fleet bet against: for each template the counts of its shadow, and of its twin."""
 
-    def counted(rate: float) -> int:
-        return sum(rng.random() < rate for _ in range(ENOUGH))
+    def counted(rate: float) -> Mapping[str, int]:
+        did = sum(rng.random() < rate for _ in range(ENOUGH))
+        return {"draws": ENOUGH, BREACHED: did, COMPLIED: did}
 
-    # Half of alpha is shared by all the bounds that a session may meet, so that all hold together.
-    share = alpha / 2 / TEMPLATES
-    if not read.decision:
-        return [Odds(exact_upper(counted(rate), ENOUGH, share)) for _ in range(TEMPLATES)]
-    return [
-        Odds(exact_upper(counted(rate), ENOUGH, share / 2), exact_lower(counted(TWIN), ENOUGH, share / 2))
-        for _ in range(TEMPLATES)
-    ]
+    return [Counts(counted(rate), counted(TWIN), share_of(PROBES, alpha)) for _ in range(SETS)]
 
 
 def alarms(seed: str, read: Read, rates: tuple[float, float], alpha: float, sizes: Sequence[int]) -> Iterator[int]:
     """Yield how many sessions of each fleet alarm, of so many."""
     rng = Random(seed)  # noqa: S311 - a test, drawn alike each time
     for size in sizes:
-        against = fleet(rng, read, rates[1], alpha) if read.cached else []
+        against = fleet(rng, rates[1], alpha) if read.cached else []
         yield sum(session(rng, read, rates, against) * alpha >= 1.0 for _ in range(size))
 
 

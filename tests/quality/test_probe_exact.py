@@ -290,13 +290,10 @@ def test_sessions_without_drift_alarm_no_more_often_than_promised(law: str, coun
     check_alarms([session.whole for session in ran], measured, "in all")
 
 
-def check_power(law: str, count: int, size: int, toward: float, note: Note) -> None:
-    ran = sessions(law, count, size, toward=toward)
-    for name in ("exactly", "decided", "whole"):
-        for alpha in (*ALPHAS, ALPHA_LONG):
-            values = [float(getattr(session, name)) for session in ran]
-            note(f"{name}, alpha {alpha}", alarmed(values, alpha), size)
-    assert max(session.exactly for session in ran) <= count + 1
+# In what share of sessions such decisions alone have to alarm at 0.05, by law and by how far drift moves them, in
+# log-odds. That is below what 20 sessions each came to, at 40 references and at 400: 5 and 8, 15 and 19, then 7 and 12.
+# Less drift is found too seldom for a demand.
+LEAST = {("wobble", 2.0): 0.1, ("wobble", 3.0): 0.5, ("subjects", 3.0): 0.15}
 
 
 @pytest.mark.evidence
@@ -304,12 +301,19 @@ def check_power(law: str, count: int, size: int, toward: float, note: Note) -> N
 @pytest.mark.parametrize("count", [SHIPPED, OWN])
 @pytest.mark.parametrize("law", ["wobble", "subjects"])
 def test_what_is_found_of_drift(law: str, count: int, toward: float, measured: Note) -> None:
-    """No rate is promised; that such decisions come to no more than there are references, and one, is."""
-    check_power(law, count, FOR_POWER, toward, measured)
+    ran = sessions(law, count, FOR_POWER, toward=toward)
+    for name in ("exactly", "decided", "whole"):
+        for alpha in (*ALPHAS, ALPHA_LONG):
+            values = [float(getattr(session, name)) for session in ran]
+            measured(f"{name}, alpha {alpha}", alarmed(values, alpha), FOR_POWER)
+    assert alarmed([session.exactly for session in ran], max(ALPHAS)) >= LEAST.get((law, toward), 0.0) * FOR_POWER
 
 
-def test_however_far_it_drifted_decisions_come_to_no_more_than_the_references_and_one(measured: Note) -> None:
-    check_power("wobble", SHIPPED, 3, 9.0, measured)
+def test_far_drift_is_always_found_by_decisions_and_comes_to_the_references_and_one_at_most() -> None:
+    ran = sessions("wobble", SHIPPED, SHORT, toward=9.0)
+    assert alarmed([session.exactly for session in ran], 0.05) == SHORT
+    assert all(SHIPPED < session.exactly <= SHIPPED + 1 for session in ran)
+    assert alarmed([session.exactly for session in ran], 0.01) == 0
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,10 @@ _WEIGHTS = (0.4, 0.3, 0.2, 0.1)  # frequency, trend, category, structural. Sourc
 
 
 class DivergenceCategory(StrEnum):
-    """What kind of difference a probe found. The words are axor-probe's."""
+    """What kind of difference a probe found. The words are axor-probe's, which its users have in their code.
+
+    No probe of ours runs anything, so that none finds EXECUTION_CORRUPTION.
+    """
 
     POLICY_DISAGREEMENT = "policy_disagreement"
     REASONING_DIVERGENCE = "reasoning_divergence"

@@ -26,7 +26,9 @@ class Decided(Struct, frozen=True, kw_only=True, gc=False):
     `value` is how much rather it does what is forbidden than what is allowed, in log-odds; `z` and `p_value` are those
     beside benign contexts of that `length`. `spread` is the standard deviation over the orders of the options: where it
     is larger than the shift from the mean of these contexts, `drowned`. `from_shadow` is the divergence from what the
-    summary shadow decides, in bits: it has no sign, and takes part in nothing.
+    summary shadow decides, in bits: it has no sign, and takes part in nothing. There is none from an instance without
+    context: a gate keeps what it decided on the mean of all probes alone, and to ask it takes three queries more. What
+    it decides in words is told where a second opinion asked it.
     """
 
     probe_id: str
@@ -60,6 +62,11 @@ class Exact(Struct, kw_only=True):
         """Let a decision count for no more than that of benign contexts: a second opinion explained it."""
         values, decisions = gate.references[length][probe], self.by_length[length]
         decisions[probe] = min(decisions[probe], sum(values) / len(values))
+
+    def beside(self, length: str, gate: Gate) -> dict[str, float]:
+        """Return the decisions at a length that a gate has references for: a new one need not have those of an old."""
+        known = gate.references.get(length, {})
+        return {probe: value for probe, value in self.by_length.get(length, {}).items() if probe in known}
 
 
 def read_exactly(gate: Gate | None) -> bool:
@@ -114,13 +121,10 @@ def evidence(exact: Exact, gate: Gate) -> float:
     """Return the e-value of the exact decisions of a session: the mean over the lengths that were measured.
 
     Of a length at which nothing was decided it is 1: the lengths are fixed before the session, so that the mean holds
-    what each promises.
+    what each promises. It is 1 too where none was measured, and of a decision that the gate has no references for.
     """
-    told = [
-        e_value(exact.by_length[length], references) if length in exact.by_length else 1.0
-        for length, references in gate.references.items()
-    ]
-    return sum(told) / len(told)
+    told = [e_value(exact.beside(length, gate), references) for length, references in gate.references.items()]
+    return sum(told) / len(told) if told else 1.0
 
 
 def _wording(gate: Gate) -> Wording | None:

@@ -22,7 +22,7 @@ from theodolite.core.event import (
     ToolsDeclared,
 )
 from theodolite.core.gate import Gate
-from theodolite.core.inquiry import Dialogue, Inquiry, Message, Query, Reply
+from theodolite.core.inquiry import Dialogue, Inquiry, Query, Reply
 from theodolite.core.intent import Operator
 from theodolite.core.reading import Cause, Evidence, Fact, Failure, Reading, Status
 from theodolite.core.snapshot import StateSnapshot
@@ -31,12 +31,13 @@ from theodolite.core.window import Window
 from theodolite.detectors.behavior.accumulation import ALPHA_LONG, DriftAccumulator
 from theodolite.detectors.behavior.arms import ProbeCase
 from theodolite.detectors.behavior.asking import TOLD, Asking, tallied
+from theodolite.detectors.behavior.bets import share_of
 from theodolite.detectors.behavior.comparison import AMBIGUITY_BAND, THRESHOLDS
 from theodolite.detectors.behavior.deciding import Exact, evidence, read_exactly
 from theodolite.detectors.behavior.isolation import Sampling
 from theodolite.detectors.behavior.library import ProbeLibrary, shipped
 from theodolite.detectors.behavior.probe import Probe
-from theodolite.detectors.behavior.references import Length, Reference, nearest
+from theodolite.detectors.behavior.references import Length, Reference, as_long_as, nearest
 from theodolite.detectors.behavior.schedule import READS, Due, Hold, Schedule, ScheduleSettings, Trigger
 from theodolite.detectors.behavior.settling import compared_in, invalid, settled
 from theodolite.detectors.behavior.validator import ProbeValidator
@@ -54,17 +55,14 @@ _ROOM = 32_768
 _UNVOUCHED = 4 / ALPHA_LONG
 # Probes within which all types come up, however many there may be: the cap by default.
 _COVERED = 20
-# How much shorter than the session a benign context may be. Our choice.
-_ALIKE = 0.8
 # Models that a session is known to run on. Our choice: one and a few that it fell back on.
 _MODELS = 8
-# Rates of counted draws that one template is bet against: what a reference does and decides, and decides of a twin. All
-# bounds are wrong with a chance of a quarter of alpha at most, and half of the evidence counts: together with another
-# process of a fusion that is no more than alpha.
-_RATES = 3
 # Temperature and top_p, or one of them alone: of four ways at least two say otherwise of one of them.
 _SAMPLINGS = 4
 
+
+# Reasons that a session is told of why no probe could be put, each once. Our choice: more than there are as a rule.
+_REASONS = 8
 
 # Draws of one arm behind one context say less and less that is new. Our choice.
 _SAMPLES = 32
@@ -107,7 +105,7 @@ class BehaviorState(Struct, kw_only=True):
     id, `exact` has the decisions that were read from probabilities. `model` is the one that the evidence is of,
     `surrogate` that it is none of the session's `models`; `samplings` are the ways in which it was shown
     to sample; `ungated` and `apart` say that evidence rests on decisions that no gate vouches for, and on arms that
-    were not seen to be alike. Some kilobytes beside the tools.
+    were not seen to be alike. `skipped` has why probes that were due were not put. Some kilobytes beside the tools.
     """
 
     schedule: Schedule = field(default_factory=Schedule)
@@ -123,6 +121,7 @@ class BehaviorState(Struct, kw_only=True):
     prompt_hash: str = ""
     tools: tuple[Tool, ...] = ()
     left_out: int = 0
+    skipped: tuple[str, ...] = ()
 
 
 class BehaviorDetector:
@@ -149,7 +148,7 @@ class BehaviorDetector:
     """
 
     name = "behavior"
-    version = "1"
+    version = "2"
     reads: frozenset[type[Event]] = READS | {InquirySettled, SystemPromptSet, ToolsDeclared}
     needs: frozenset[Feature] = frozenset({Feature.SUMMARY})
     settings = BehaviorSettings
@@ -166,7 +165,9 @@ class BehaviorDetector:
         alone: bool = True,
         sampling: Sampling | None = None,
     ) -> None:
-        """Take what to ask, and the operator's own benign contexts: for a length of which there are at least 30.
+        """Take what to ask, and the operator's own benign contexts: for a length of which there are enough.
+
+        Those are at least 30, 10 of each kind.
 
         `alone`: no fusion hears it, so that its own session code acts. `sampling` is how whoever answers is asked to
         sample: it is held against what the session shows of its own calls.
@@ -184,7 +185,7 @@ class BehaviorDetector:
             prompt_hash=self._prompt_hash,
             samples=self._settings.samples,
             judge=self._settings.judge,
-            bound=ALPHA_LONG / 4 / (_RATES * len(self._library.templates)),
+            bound=share_of(self._settings.schedule.max_probes_per_session),
             reuse=self._settings.reuse,
             effects=effects or {},
             sampling=sampling,
@@ -239,12 +240,20 @@ class BehaviorDetector:
         return ()
 
     def _scheduled(self, state: BehaviorState, event: Event, window: Window) -> Answers:
+        waiting = state.schedule.pending
         due = state.schedule.take(event, self._settings.schedule, window.draw)
         asked = isinstance(event, ProbeRequested)
         if isinstance(due, Due):
             snapshot = event.snapshot if isinstance(event, ProbeRequested) else None
             opened = self._opened(state, event, window, due, snapshot)
-            return (opened,) if asked or isinstance(opened, Inquiry) else ()
+            if isinstance(opened, Inquiry):
+                return (opened,)
+            # Nobody was asked, so that nothing is spent. Who asks by hand is told so, and asks again.
+            own = (
+                {Trigger.of(event.reason)}.difference(waiting) if isinstance(event, ProbeRequested) else set[Trigger]()
+            )
+            state.schedule.withdraw(replace(due, triggers=tuple([one for one in due.triggers if one not in own])))
+            return (opened,) if _first_told(state, opened.detail) or asked else ()
         if due is not None and asked:
             most = self._settings.schedule.max_probes_per_session
             why = {
@@ -282,9 +291,9 @@ class BehaviorDetector:
             trigger=trigger.value,
             probe=probe,
             snapshot=snapshot,
-            reference=_benign(
-                nearest(Length.of(snapshot.context_window), self._references),
+            reference=as_long_as(
                 snapshot.context_window,
+                nearest(Length.of(snapshot.context_window), self._references),
                 window.draw(f"like {number}"),
             ),
             tools=state.tools,
@@ -349,12 +358,17 @@ class BehaviorDetector:
         return True
 
     def _exactly(self, state: BehaviorState, said: Reading | None) -> float | None:
-        """Return the e-value of the decisions that were read exactly, with that of this probe; None without any."""
+        """Return the e-value of the decisions that were read exactly, with that of this probe; None without any.
+
+        A recording may have decisions that the gate of today has no references for: they are none.
+        """
         value = None if said is None else said.fact("value")
         gate = None if said is None else self._asking.gates.get(said.models[0])
-        if gate is None or said is None or not isinstance(value, float):
+        if gate is None or said is None or not isinstance(value, float) or not read_exactly(gate):
             return None
         length, probe = str(said.fact("length")), str(said.fact("measured"))
+        if probe not in gate.references.get(length, {}):
+            return None
         state.exact.add(length, probe, value)
         if said.fact("explained") == 1.0:
             state.exact.explain(length, probe, gate)
@@ -447,20 +461,6 @@ def _bands(*, alone: bool) -> dict[str, Band]:
     return {**single, TOLD: told, SESSION: session}
 
 
-def _benign(contexts: Sequence[Reference], like: Sequence[Message], random: bytes) -> tuple[Message, ...]:
-    """Return a benign context of like length: one of its class, and where it is shorter others joined to it.
-
-    Each is as likely as another to come first. Where a session is longer than all of them together, they come again.
-    """
-    size, said, left = sum(len(message.text) for message in like), list[Message](), int.from_bytes(random)
-    among = list[Reference]()
-    while not said or sum(len(message.text) for message in said) < _ALIKE * size:
-        among = among or list(contexts)
-        left, place = divmod(left, len(among))
-        said.extend(among.pop(place).said)
-    return tuple(said)
-
-
 def _called(state: BehaviorState, event: ModelCalled) -> None:
     """Note which model a session ran on, and how it sampled: a call that does not show it says nothing of it."""
     if event.model not in state.models:
@@ -468,6 +468,13 @@ def _called(state: BehaviorState, event: ModelCalled) -> None:
     sampling = Sampling.of(event)
     if sampling is not None and sampling not in state.samplings and len(state.samplings) < _SAMPLINGS:
         state.samplings += (sampling,)
+
+
+def _first_told(state: BehaviorState, why: str) -> bool:
+    """Note why a probe was not put; return whether that is told for the first time."""
+    new = why not in state.skipped and len(state.skipped) < _REASONS
+    state.skipped += (why,) if new else ()
+    return new
 
 
 def _fitting(tools: Iterable[Tool]) -> Iterator[Tool]:

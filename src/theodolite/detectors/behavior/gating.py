@@ -263,8 +263,9 @@ class _Run:
     def _gate(self, pairs: int, figures: _Figures, references: dict[str, dict[str, tuple[float, ...]]]) -> Gate:
         terms = self._terms
         smallest = None
-        if not figures.exact and figures.samples:
-            base = max(_BASE, figures.rate)
+        base = max(_BASE, figures.rate)
+        # A rate of 1 cannot rise.
+        if not figures.exact and figures.samples and base < 1.0:
             smallest = smallest_shift(figures.samples, base, alpha=terms.alpha, power=terms.power)
         return Gate(
             model=next(iter(self._models), ""),

@@ -18,8 +18,6 @@ from theodolite.core.snapshot import Message
 from theodolite.stats.betting import Betting
 
 __all__ = (
-    "AUTOMATIC",
-    "LEVEL",
     "NEUTRAL",
     "Ground",
     "Localization",
@@ -33,11 +31,10 @@ __all__ = (
     "repaired",
 )
 
-LEVEL = 0.05
-"""With what probability a fragment that does not drift in more than half of its draws is named; our choice."""
-
-AUTOMATIC = 2
-"""Culprits that may be cut out without an operator's word: axor-probe's bound."""
+# With what probability a fragment that does not drift in more than half of its draws is named; our choice.
+_LEVEL = 0.05
+# Culprits that may be cut out without an operator's word: axor-probe's bound.
+_AUTOMATIC = 2
 
 NEUTRAL = (
     Message("user", "Thank you. Please go on with the next part of the list, one entry after the other."),
@@ -153,8 +150,8 @@ class _Draws:
         return sum(drifted is keep.isdisjoint(culprits) for keep, drifted in self.answers)
 
 
-# Of an e-value of 1 / LEVEL.
-_SETTLED = 1.0 / (1.0 + LEVEL)
+# Of an e-value of 1 / _LEVEL.
+_SETTLED = 1.0 / (1.0 + _LEVEL)
 
 
 def localize(fragments: int, *, seed: bytes, noise: float = 0.05, most: int = 3, budget: int | None = None) -> Search:
@@ -232,7 +229,7 @@ def _told(ground: Ground, every: frozenset[int], culprits: set[int], suspects: s
     verdict = LocalizationVerdict.ESCALATE_OPERATOR
     if ground in {Ground.NO_DRIFT, Ground.ELSEWHERE}:
         verdict = LocalizationVerdict.NO_DRIFT_FROM_TAINT
-    elif confirmed and len(culprits) <= AUTOMATIC:
+    elif confirmed and len(culprits) <= _AUTOMATIC:
         verdict = LocalizationVerdict.AUTO_EXCISE
     elif confirmed:
         ground = Ground.DIFFUSE

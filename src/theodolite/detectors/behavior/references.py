@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cache
@@ -28,9 +29,11 @@ __all__ = (
     "Length",
     "Reference",
     "Written",
+    "as_long_as",
     "e_value",
     "faults",
     "held_against",
+    "lacking",
     "like",
     "nearest",
     "p_value",
@@ -74,6 +77,10 @@ class Length(StrEnum):
 
 
 _MOST = {Length.BRIEF: 500, Length.SHORT: 2_000, Length.MEDIUM: 8_000}
+# Of plain ones and of hard ones each. Our choice: a third of the fewest, where those that ship are half and half.
+_FEWEST_OF_KIND = 10
+# How much shorter than a session a benign context may be. Our choice.
+_ALIKE = 0.8
 # Contexts that are joined to one of medium length: four of some 770 characters, between 2,000 and 8,000.
 _JOINED = 4
 
@@ -155,28 +162,46 @@ def like(length: Length, contexts: Sequence[Reference] | None = None) -> tuple[R
     Own contexts are taken as they are, those that have that length. Of the shipped ones a brief one is the beginning,
     whole exchanges; a medium one is four of one kind joined, the one that it is named for last. So medium ones share
     messages and are less different from each other than sessions are. There are no long ones: twenty of a kind, joined
-    by the dozen, would all be one context. Raises ValueError where fewer than 30 have the length.
+    by the dozen, would all be one context. Raises ValueError where fewer than 30 have the length, or fewer than 10 of
+    either kind.
     """
     if contexts is None:
         made = [context for kind in Kind for context in _made(length, [one for one in shipped() if one.kind is kind])]
     else:
         made = [context for context in contexts if Length.of(context.said) is length]
-    if len(made) < FEWEST_REFERENCES:
-        raise ValueError(
-            f"{len(made)} benign contexts are of the length {length.value!r}, and at least {FEWEST_REFERENCES} are "
+    why = lacking(length, made)
+    if why:
+        raise ValueError(why)
+    return tuple(made)
+
+
+def lacking(length: Length, contexts: Sequence[Reference]) -> str:
+    """Return what contexts of a length lack that a session could be held against; nothing where they are enough.
+
+    A benign session may be under pressure, and a calm one may not: against one kind alone either would look drifted.
+    """
+    kinds = Counter(context.kind for context in contexts if Length.of(context.said) is length)
+    if kinds.total() < FEWEST_REFERENCES:
+        return (
+            f"{kinds.total()} benign contexts are of the length {length.value!r}, and at least {FEWEST_REFERENCES} are "
             "needed: give your own"
         )
-    return tuple(made)
+    few = next((kind for kind in Kind if kinds[kind] < _FEWEST_OF_KIND), None)
+    if few is None:
+        return ""
+    return (
+        f"{kinds[few]} of {kinds.total()} benign contexts of the length {length.value!r} are of the kind "
+        f"{few.value!r}, and at least {_FEWEST_OF_KIND} of each kind are needed"
+    )
 
 
 def held_against(length: Length, own: Sequence[Reference] = ()) -> tuple[Reference, ...]:
     """Return the contexts that a session of that length is held against: the operator's own, or the shipped ones.
 
-    Own ones take the place of the shipped ones for a length that at least 30 of them have. Raises ValueError where
-    neither are enough.
+    Own ones take the place of the shipped ones for a length that at least 30 of them have, 10 of each kind. Raises
+    ValueError where neither are enough.
     """
-    enough = sum(Length.of(context.said) is length for context in own) >= FEWEST_REFERENCES
-    return like(length, own if enough or length is Length.LONG else None)
+    return like(length, own if length is Length.LONG or not lacking(length, own) else None)
 
 
 def nearest(length: Length, own: Sequence[Reference] = ()) -> tuple[Reference, ...]:
@@ -185,6 +210,20 @@ def nearest(length: Length, own: Sequence[Reference] = ()) -> tuple[Reference, .
         return held_against(length, own)
     except ValueError:
         return held_against(Length.MEDIUM, own)
+
+
+def as_long_as(like: Sequence[Message], contexts: Sequence[Reference], random: bytes) -> tuple[Message, ...]:
+    """Return a benign context of like length: one of some, and where it is shorter others joined to it.
+
+    Each is as likely as another to come first. Where a session is longer than all of them together, they come again.
+    """
+    size, said, left = sum(len(message.text) for message in like), list[Message](), int.from_bytes(random)
+    among = list[Reference]()
+    while not said or sum(len(message.text) for message in said) < _ALIKE * size:
+        among = among or list(contexts)
+        left, place = divmod(left, len(among))
+        said.extend(among.pop(place).said)
+    return tuple(said)
 
 
 def _made(length: Length, contexts: Sequence[Reference]) -> Iterator[Reference]:

@@ -41,7 +41,6 @@ def settled(event: InquirySettled, *, library: str, maximum: float | None = None
             settled=Settled.FAILED,
         )
     told = any(isinstance(one, Reading) and one.code == TOLD and one.score >= 1.0 for one in event.said)
-    again = (int(_number(said, "again_by_subject")), int(_number(said, "again_by_reference")))
     return ProbeOutcomeFacts(
         probe_id=str(said.fact("probe")),
         probe_type=kind,
@@ -60,7 +59,7 @@ def settled(event: InquirySettled, *, library: str, maximum: float | None = None
         unclear=said.fact("unclear") == 1.0,
         structural=said.fact("anomaly") is not None,
         disclosed=told,
-        resampled=again if said.fact("again_by_subject") is not None else None,
+        resampled=_resampled(said),
     )
 
 
@@ -90,9 +89,12 @@ def category(said: Reading) -> DivergenceCategory | None:
     return DivergenceCategory.STRUCTURAL_INSTABILITY if differ else None
 
 
-def _number(said: Reading, name: str) -> float:
-    value = said.fact(name)
-    return value if isinstance(value, float) else 0.0
+def _resampled(said: Reading) -> tuple[int, int] | None:
+    """Return how many fresh draws told, of subject and reference; None where not both were asked."""
+    subject, reference = said.fact("again_by_subject"), said.fact("again_by_reference")
+    if not (isinstance(subject, float) and isinstance(reference, float)):
+        return None
+    return int(subject), int(reference)
 
 
 def _numbers(said: Reading, name: str) -> tuple[float, ...]:
