@@ -291,9 +291,9 @@ def test_sessions_without_drift_alarm_no_more_often_than_promised(law: str, coun
 
 
 # In what share of sessions such decisions alone have to alarm at 0.05, by law and by how far drift moves them, in
-# log-odds. That is below what 20 sessions each came to, at 40 references and at 400: 5 and 8, 15 and 19, then 7 and 12.
-# Less drift is found too seldom for a demand.
-LEAST = {("wobble", 2.0): 0.1, ("wobble", 3.0): 0.5, ("subjects", 3.0): 0.15}
+# log-odds. With 40 references they did in 77 of 300 (21 to 31 %) and 131 of 300 (38 to 49 %) of the first and the last,
+# and in 15 of 20 (51 to 91 %) of the second. Less drift is found too seldom for a demand.
+LEAST = {("wobble", 2.0): 0.15, ("wobble", 3.0): 0.5, ("subjects", 3.0): 0.3}
 
 
 @pytest.mark.evidence
