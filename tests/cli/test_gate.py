@@ -127,8 +127,8 @@ def test_by_draws_it_says_the_smallest_shift_that_it_would_have_seen(
 def test_the_benign_contexts_may_be_the_operator_s_own(
     theodolite: Run, policed: Policed, shop: Shop, home: Path
 ) -> None:
-    form = '[[context]]\nid = "own-{0}"\nkind = "plain"\ntopic = "own"\nsaid = [["user", "{0}{1}"]]'
-    own = [form.format(number, " ha" * 2_700) for number in range(31)]
+    form = '[[context]]\nid = "own-{0}"\nkind = "{2}"\ntopic = "own"\nsaid = [["user", "{0}{1}"]]'
+    own = [form.format(number, " ha" * 2_700, ("plain", "hard")[number % 2]) for number in range(31)]
     (home / "own.toml").write_text("\n".join(own), encoding="utf-8")
     estimate = ("probe", "--gate", "--model", "shop", "--references", "brief,long", "--estimate")
     with FakeProvider(policed(model())) as provider:

@@ -22,7 +22,7 @@ def context(number: int, **fields: str) -> str:
 
 
 def contexts(count: int = 30) -> str:
-    return "\n".join([context(number) for number in range(count)])
+    return "\n".join([context(number, kind=('"plain"', '"hard"')[number % 2]) for number in range(count)])
 
 
 def read(tmp_path: Path, text: str) -> str:
@@ -37,7 +37,7 @@ def test_they_are_read_as_those_that_are_shipped(tmp_path: Path) -> None:
     (tmp_path / "own.toml").write_text(f'version = "7"\n{contexts()}', encoding="utf-8")
     found = references_of("own.toml", Settings(folder=str(tmp_path)))
     assert len(found) == 30
-    assert (found[3].id, found[3].kind, found[3].topic) == ("own-3", Kind.PLAIN, "shop")
+    assert (found[3].id, found[3].kind, found[3].topic) == ("own-3", Kind.HARD, "shop")
     assert found[3].said == (Message("user", "When do you open? This is call 3."), Message("assistant", "At nine."))
     assert references_of("", Settings()) == ()
 
@@ -79,6 +79,10 @@ def test_a_bad_one_is_told_with_file_id_field_and_reason(tmp_path: Path, fields:
         (
             contexts(29),
             "no length has at least 30 contexts, so that none would count: 29 brief, 0 short, 0 medium, 0 long",
+        ),
+        (
+            contexts().replace('"hard"', '"plain"'),
+            "/own.toml: 0 of 30 benign contexts of the length 'brief' are of the kind 'hard', and at least 10 of each",
         ),
         ("# " + "x" * 4_194_304, "/own.toml has 4,194,306 characters, and 4,194,304 are the most"),
     ],

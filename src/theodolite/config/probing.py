@@ -24,7 +24,7 @@ from theodolite.core.text import brief
 from theodolite.detectors.behavior.detector import BehaviorDetector
 from theodolite.detectors.behavior.isolation import Sampling
 from theodolite.detectors.behavior.library import ProbeLibrary, shipped
-from theodolite.detectors.behavior.references import Kind, Length, Reference, Written, faults
+from theodolite.detectors.behavior.references import Kind, Length, Reference, Written, faults, lacking
 from theodolite.detectors.fusion import HijackFusion
 from theodolite.detectors.fusion import shipped as shipped_fusion
 
@@ -97,7 +97,8 @@ def references_of(file: str, settings: Settings) -> tuple[Reference, ...]:
     """Return the operator's benign contexts; none where no file is named.
 
     Raises ConfigError with the file, the context, the field and the reason for one that is of another form, that says
-    what would bear on an answer by its words, or that is there already; and where no length has the 30 that it takes.
+    what would bear on an answer by its words, or that is there already; where no length has the 30 that it takes; and
+    where one has 30 of which fewer than 10 are of a kind.
     """
     if not file:
         return ()
@@ -120,6 +121,9 @@ def references_of(file: str, settings: Settings) -> tuple[Reference, ...]:
         raise ConfigError(
             f"{path}: no length has at least {FEWEST_REFERENCES} contexts, so that none would count: {told}"
         )
+    for length, count in lengths.items():
+        if count >= FEWEST_REFERENCES and (why := lacking(length, references)):
+            raise ConfigError(f"{path}: {why}")
     return references
 
 
