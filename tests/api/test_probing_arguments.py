@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
 import anyio
@@ -22,9 +22,11 @@ from theodolite.api.probing import (
     ProbeController,
     ProbeExecutor,
     ProbeLibrary,
+    ProbeOutcome,
     ProbePipeline,
     ProbeReport,
     ProbeScheduleConfig,
+    ProbeType,
     RuntimeEvent,
     SemanticJudge,
     SentinelIntegration,
@@ -41,6 +43,10 @@ from theodolite.api.probing.reputation import ReputationPoll
 from theodolite.core.budget import Budget, Limit
 from theodolite.core.errors import ConfigError, EventError
 from theodolite.core.inquiry import Message
+from theodolite.core.redaction import Profile
+from theodolite.detectors.behavior.accumulation import TypeCount
+from theodolite.detectors.behavior.references import Kind, Reference
+from theodolite.redactors.rules import Pseudonyms
 
 Made = Callable[..., object]
 HASH = "ab" * 32
@@ -87,6 +93,65 @@ class Aware:
     evaluate = create = emit = on_drift = mark_session_tainted = None
 
 
+class Unnamed:
+    """A redactor that is called something, or nothing."""
+
+    version = "1"
+
+    def __init__(self, name: object) -> None:
+        self.name = name
+
+    def text(self, value: str) -> str:
+        return value
+
+    def field(self, name: str, value: str) -> str:
+        del name
+        return value
+
+
+class Fails:
+    """A part of which nothing can be looked at."""
+
+    def __getattr__(self, name: str) -> object:
+        raise RuntimeError(f"hunter2 of {name}")
+
+
+def accumulated(**fields: object) -> DriftAccumulator:
+    """Return an accumulator with some fields that are given as they are."""
+    made = DriftAccumulator(session_id="s-1")
+    for name, value in fields.items():
+        msgspec.structs.force_setattr(made, name, value)
+    return made
+
+
+def own(kinds: Sequence[Kind], said: str = "Lamp number {} is here.") -> list[Reference]:
+    """Return benign conversations of the operator, one of each kind that is given."""
+    return [
+        Reference(id=f"own-{n}", kind=kind, topic="lamps", said=(Message("user", said.format(n)),))
+        for n, kind in enumerate(kinds)
+    ]
+
+
+UNSOUND: tuple[object, ...] = (
+    accumulated(scored="x"),
+    accumulated(observed=None),
+    accumulated(decision=Bare()),
+    accumulated(categories={1: 2}),
+    accumulated(by_type=[]),
+    accumulated(maximum=math.nan),
+    accumulated(total=math.inf),
+    accumulated(failed=-1),
+    accumulated(by_type={next(iter(ProbeType)): TypeCount(k=2, n=1)}),
+)
+NO_NAME: tuple[object, ...] = (None, "", 5, "a\ud800")
+BOTH = [*[Kind.PLAIN] * 20, *[Kind.HARD] * 10]
+LACKING: tuple[object, ...] = (
+    own([Kind.PLAIN] * 3),
+    own([Kind.PLAIN] * 30),
+    own([*[Kind.PLAIN] * 21, *[Kind.HARD] * 9]),
+    own(BOTH, "The same each time."),
+    own(BOTH, "Just say B, number {}."),
+)
 NAMELESS = msgspec.convert({}, DriftAccumulator)
 msgspec.structs.force_setattr(NAMELESS, "session_id", 5)
 STRANGE = DriftAccumulator(session_id="s-1", probe_library_version="2.0.0")
@@ -113,11 +178,13 @@ ROWS: list[tuple[Made, Mapping[str, object], str, tuple[object, ...]]] = [
     (ProbePipeline, PARTS, "executor", (None, declines, "gpt", ProbeExecutor)),
     (ProbePipeline, PARTS, "shadow_factory", (None, SHADOW, Bare())),
     (ProbePipeline, PARTS, "comparator", (Bare(), False, DefaultComparator)),
-    (ProbePipeline, PARTS, "accumulator", ({}, Bare(), DriftAccumulator, NAMELESS, STRANGE)),
-    (ProbePipeline, PARTS, "redactor", (Bare(), PayloadRedactor, "rules")),
+    (ProbePipeline, PARTS, "accumulator", ({}, Bare(), DriftAccumulator, NAMELESS, STRANGE, *UNSOUND)),
+    (ProbePipeline, PARTS, "redactor", (Bare(), PayloadRedactor, "rules", *[Unnamed(name) for name in NO_NAME])),
+    (ProbePipeline, PARTS, "redactor", (Fails(),)),
+    (ProbePipeline, PARTS, "scheduler", (Fails(),)),
     (ProbePipeline, PARTS, "audit_store", ([], Bare(), ProbeAuditStore)),
     (ProbePipeline, PARTS, "library", ("x", "1.0.0", ProbeLibrary, {})),
-    (ProbePipeline, PARTS, "references", (None, 5, "own.toml", [5], {"a": 1})),
+    (ProbePipeline, PARTS, "references", (None, 5, "own.toml", [5], {"a": 1}, *LACKING)),
     (ProbePipeline, PARTS, "integrations", (None, 5, [Bare()], [Aware()], "ab")),
     (ProbePipeline, PARTS, "calibration", ("CALIBRATED", {}, True)),
     (ProbePipeline, PARTS, "budget", ({}, 5, Limit(calls=5), Budget)),
@@ -128,10 +195,10 @@ ROWS: list[tuple[Made, Mapping[str, object], str, tuple[object, ...]]] = [
     (ProbeExecutor, NOTHING, "inference_fn", (None, 5, "m")),
     (ShadowInstance, NOTHING, "inference_fn", (None, 5, "m")),
     (SemanticJudge, NOTHING, "inference_fn", (None, 5, "m")),
-    (FunctionModel, ASKED, "name", (None, 5, "")),
-    (ProbeExecutor, ASKED, "model", (None, 5, "", b"m", [])),
+    (FunctionModel, ASKED, "name", (None, 5, "", "a\ud800")),
+    (ProbeExecutor, ASKED, "model", (None, 5, "", b"m", [], "a\ud800")),
     (ProbeExecutor, ASKED, "context_sanitizer", ("x", 5, True)),
-    (ShadowInstance, ASKED, "model", (None, 5, "")),
+    (ShadowInstance, ASKED, "model", (None, 5, "", "\udfff")),
     (ShadowInstance, ASKED, "system_prompt", (None, 5, b"You help.")),
     (ContextlessShadowBaseline, ASKED, "system_prompt", (None, 5, b"You help.")),
     (DefaultShadowInstanceFactory, NOTHING, "shadow", (None, declines, ShadowInstance)),
@@ -152,9 +219,13 @@ ROWS: list[tuple[Made, Mapping[str, object], str, tuple[object, ...]]] = [
     (ReputationPoll, POLLED, "sleep", (None, 5)),
     (ReputationPoll, POLLED, "random", (None, 5)),
     (ReputationPoll, POLLED, "interval", (None, -1, math.nan, "60")),
-    (ProbeAuditStore, NOTHING, "key", ("text", 5, "", b"")),
+    (ProbeAuditStore, NOTHING, "key", ("text", 5, "", b"", b"x", b"k" * 31)),
     (ProbeAuditStore, {"store": ProbeAuditStore()}, "key", (b"k" * 32,)),
-    (ProbeAuditStore, NOTHING, "store", (5, Bare(), ProbeAuditStore)),
+    (ProbeAuditStore, NOTHING, "store", (5, Bare(), ProbeAuditStore, Fails())),
+    (PayloadRedactor, NOTHING, "vocabulary", (None, 5, ["a"], {"a": 5}, {"a": "b"}, {"a": [5]}, {5: ["a"]})),
+    (PayloadRedactor, NOTHING, "profile", (None, 5, "lax", [], Profile)),
+    (PayloadRedactor, NOTHING, "free_text", (None, 5, "reasoning", [5], {"reasoning": 1})),
+    (PayloadRedactor, NOTHING, "pseudonyms", (5, b"k" * 32, False, Pseudonyms)),
     (SentinelIntegration, NOTHING, "sink", (None, Aware(), 5)),
     (StateSnapshot, NOTHING, "session_id", (5, None, b"s", [])),
     (StateSnapshot, SNAPSHOT, "snapshot_id", (5, None)),
@@ -167,6 +238,8 @@ ROWS: list[tuple[Made, Mapping[str, object], str, tuple[object, ...]]] = [
     (Message, {"text": "Hi"}, "role", (None, 5, "", b"user")),
     (Message, {"role": "user"}, "text", (None, 5, b"Hi", ["Hi"])),
 ]
+make_pipeline: Callable[..., ProbePipeline] = ProbePipeline  # with what its types do not allow
+make_redactor: Callable[..., PayloadRedactor] = PayloadRedactor
 CASES = [(made, {**rest, named: value}, named) for made, rest, named, values in ROWS for value in values]
 
 
@@ -192,17 +265,36 @@ def test_a_hash_may_be_of_capitals() -> None:
 
 @pytest.mark.parametrize(
     ("made", "given"),
-    [(ProbePipeline, PARTS), (StateSnapshot, SNAPSHOT), (ProbeExecutor, ASKED)],
-    ids=["pipeline", "snapshot", "executor"],
+    [
+        (ProbePipeline, PARTS),
+        (ProbePipeline, {**PARTS, "references": own(BOTH)}),
+        (ProbePipeline, {**PARTS, "redactor": Unnamed("own")}),
+        (ProbePipeline, {**PARTS, "accumulator": accumulated(scored=2, failures=1)}),
+        (ShadowInstance, {**ASKED, "system_prompt": ""}),
+        (StateSnapshot, SNAPSHOT),
+        (ProbeExecutor, ASKED),
+        (ProbeAuditStore, {"key": b"k" * 32}),
+        (PayloadRedactor, {"profile": "categorical", "vocabulary": {"a": ["b"]}, "free_text": ("c",)}),
+    ],
+    ids=lambda given: "with" if isinstance(given, Mapping) else given.__name__,
 )
 def test_what_is_right_is_taken(made: Made, given: Mapping[str, object]) -> None:
     assert made(**given)
 
 
+def test_a_lone_surrogate_of_a_prompt_is_spelled_out() -> None:
+    shadow = ShadowInstance(declines, "You help \ud800.")
+    assert shadow.system_prompt == r"You help \ud800."
+    report = anyio.run(make_pipeline(**{**PARTS, "shadow_factory": DefaultShadowInstanceFactory(shadow)}).run, EVENT)
+    assert report is not None
+    assert report.outcome is ProbeOutcome.CLEAN
+
+
+def test_a_redactor_with_another_profile_is_one_of_that_profile() -> None:
+    assert make_redactor(profile="categorical").redact({"reasoning": "Ask Bob."}) == {"reasoning": "[REDACTED:TEXT]"}
+
+
 # Methods.
-
-
-make_pipeline: Callable[..., ProbePipeline] = ProbePipeline  # with what its types do not allow
 
 
 def pipeline() -> ProbePipeline:
@@ -275,6 +367,7 @@ CALLS: list[tuple[str, Made, tuple[object, ...], type[Exception]]] = [
     ("session_id", ProbeController().sent, NO_TEXT, ConfigError),
     ("session_id", ProbeController().forget, NO_TEXT, ConfigError),
     ("session_id", ProbeAuditStore().signals_for_session, NO_TEXT, ConfigError),
+    ("session_id", ProbeAuditStore().forget, NO_TEXT, ConfigError),
     ("payload", PayloadRedactor().redact, (None, 5, "text", [1], {5: "a"}), ConfigError),
     ("signal", _about(notify_core, Sink()), NO_SIGNAL, ConfigError),
     ("signal", _about(emit_to_sentinel, Sink()), NO_SIGNAL, ConfigError),

@@ -26,6 +26,9 @@ from theodolite.core.store import (
 
 __all__ = ("MemoryStore",)
 
+# Bytes of a key that nobody can guess: those of the hash that it keys, RFC 2104, section 3.
+_KEY = 32
+
 
 class _Chain(Struct):
     records: list[Record]
@@ -44,6 +47,8 @@ class MemoryStore:
     for. `key` seals heads and the registry (HMAC-SHA256); `salts` makes the salt of each payload (16 bytes in hex),
     `clock` the time of an erasure. Closing it changes nothing. Safe to call from several threads.
 
+    Raises StoreError for a key under 32 bytes.
+
     >>> from msgspec import Raw
     >>> from theodolite.core.store import Kind
     >>> store = MemoryStore()
@@ -59,8 +64,9 @@ class MemoryStore:
         salts: Callable[[], str] | None = None,
         clock: Callable[[], float] = time.time,  # noqa: TID251 - the default of an injected clock
     ) -> None:
-        if key == b"":
-            raise StoreError("the key is empty: give at least 32 random bytes, or None to keep an unsealed store")
+        if key is not None and len(key) < _KEY:
+            wrong = f"has {len(key)} bytes" if key else "is empty"
+            raise StoreError(f"the key {wrong}: give at least {_KEY} random bytes, or None to keep an unsealed store")
         self._key = key
         self._salts = _salt if salts is None else salts
         self._clock = clock

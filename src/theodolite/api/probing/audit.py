@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import msgspec
 from msgspec import Struct
 
-from theodolite.api.probing.given import able, of_kind
+from theodolite.api.probing.given import able, listed_of, of_kind
 from theodolite.api.probing.signals import DriftSignal, drift_signal, session_status
 from theodolite.core.arguments import is_mapping
 from theodolite.core.errors import ConfigError
 from theodolite.core.policy import Decision
 from theodolite.core.reading import Reading
+from theodolite.core.redaction import Profile
 from theodolite.core.store import Entry, Head, Kind, Record, Registry, Store
+from theodolite.core.text import brief
 from theodolite.detectors.behavior.detector import SESSION
-from theodolite.redactors.rules import RuleRedactor
+from theodolite.redactors.rules import FREE_TEXT, VOCABULARY, Pseudonyms, RuleRedactor
 from theodolite.stores.memory import MemoryStore
 
 __all__ = ("PayloadRedactor", "ProbeAuditStore")
 
 
+# Bytes of a key that nobody can guess: those of the hash that it keys, RFC 2104, section 3.
+_KEY = 32
 # Snapshots whose names are remembered, over all sessions. Our choice: ten of each of 10,000 sessions, some 20 MB.
 _NOTED = 100_000
 
@@ -30,9 +34,34 @@ _NOTED = 100_000
 class PayloadRedactor(RuleRedactor):
     """Scrubs free text, lets categorical fields pass that are in their vocabulary, and no other field.
 
+    Raises ConfigError for a vocabulary that is no mapping of names to lists of words, for free text that is no list of
+    names, for another profile, and for pseudonyms that are none.
+
     >>> PayloadRedactor().redact({"disclosed_data": True, "reasoning": "Ask bob@example.com.", "note": "anything"})
     {'disclosed_data': True, 'reasoning': 'Ask [REDACTED:EMAIL].', 'note': '[REDACTED:UNKNOWN_FIELD]'}
     """
+
+    def __init__(
+        self,
+        vocabulary: Mapping[str, Collection[str]] = VOCABULARY,
+        profile: Profile | str = Profile.STANDARD,
+        *,
+        free_text: Collection[str] = FREE_TEXT,
+        pseudonyms: Pseudonyms | None = None,
+    ) -> None:
+        given: object = vocabulary
+        if not is_mapping(given):
+            raise ConfigError(f"vocabulary is a dict of the words of each field, not {brief(vocabulary)}")
+        words = {
+            of_kind("a name in the vocabulary", name, str): listed_of(f"the vocabulary of {brief(name)}", one, str)
+            for name, one in given.items()
+        }
+        super().__init__(
+            words,
+            _profile(profile),
+            free_text=listed_of("free_text", free_text, str),
+            pseudonyms=None if pseudonyms is None else of_kind("pseudonyms", pseudonyms, Pseudonyms),
+        )
 
     def redact(self, payload: Mapping[str, object]) -> dict[str, object]:
         """Return the fields of an answer as they may be kept. True and false pass in fields that have them alone.
@@ -70,11 +99,11 @@ class ProbeAuditStore:
     session is, and which snapshot a probe was asked of, is known here for the last 100,000 probes of sessions that were
     not forgotten; the signals of others, and of an earlier process, have neither. State: that, and every record where
     no store was given. A query is linear in the records that it is about. Raises ConfigError for a key and a store, and
-    for what is neither.
+    for what is neither; a key has at least 32 bytes.
     """
 
     def __init__(self, key: bytes | None = None, *, store: Store | None = None) -> None:
-        if key is not None and (store is not None or not of_kind("key", key, bytes)):
+        if key is not None and (store is not None or len(of_kind("key", key, bytes)) < _KEY):
             raise ConfigError("key: give at least 32 random bytes, or none; a store of your own has its own")
         if store is not None:
             able("store", store, "append", "read", "head", "heads", "registry", "flush", "ready", "erase")
@@ -110,7 +139,11 @@ class ProbeAuditStore:
                 self.forget(oldest)
 
     def forget(self, session_id: str) -> None:
-        """Forget the agent and the snapshots of a session that is over: its records stay. Unknown ids are nothing."""
+        """Forget the agent and the snapshots of a session that is over: its records stay. Unknown ids are nothing.
+
+        Raises ConfigError for an id that is no text.
+        """
+        of_kind("session_id", session_id, str)
         noted = self._noted.pop(session_id, None)
         self._snapshots -= 0 if noted is None else len(noted.snapshots)
 
@@ -176,6 +209,12 @@ class ProbeAuditStore:
             longitudinal=longitudinal[0] if longitudinal else 0.0,
             status=session_status(decision.signals, SESSION),
         )
+
+
+def _profile(given: object) -> Profile:
+    if isinstance(given, str) and given in set(Profile):
+        return Profile(given)
+    raise ConfigError(f"profile is one of {', '.join(Profile)}, not {brief(given)}")
 
 
 def _decision(record: Record) -> Decision | None:

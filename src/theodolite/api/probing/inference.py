@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
@@ -10,8 +9,9 @@ import anyio
 import msgspec
 from msgspec import Raw
 
-from theodolite.api.probing.given import word
-from theodolite.core.arguments import freeze, is_mapping, is_sequence
+from theodolite.api.probing.foreign import given_by
+from theodolite.api.probing.given import FAULTS, word
+from theodolite.core.arguments import MAX_DEPTH, freeze, is_mapping, is_sequence, thaw
 from theodolite.core.errors import ConfigError, ModelError
 from theodolite.core.inquiry import Draw, Query, Reply, Role
 from theodolite.core.reading import Cause
@@ -60,9 +60,7 @@ class FunctionModel:
         draws: list[Draw] = [Draw()] * query.samples
 
         async def one(place: int) -> None:
-            given = self._inference_fn(_messages(query))
-            if inspect.isawaitable(given):
-                given = await given
+            given = await given_by(lambda: self._inference_fn(_messages(query)))
             draws[place] = _draw(given, judge=query.role is Role.JUDGE)
 
         if query.samples == 1:
@@ -82,17 +80,18 @@ def _messages(query: Query) -> list[dict[str, str]]:
 def _draw(given: object, *, judge: bool) -> Draw:
     if isinstance(given, str):
         return Draw(text=printable(given))
-    if judge and is_mapping(given) and "text" not in given:
-        return Draw(text=_json(given))
-    if not is_mapping(given) or given.keys().isdisjoint(_KNOWN):
+    said = _plain(given) if is_mapping(given) else {}
+    if judge and is_mapping(given) and "text" not in said:
+        return Draw(text=_json(said))
+    if said.keys().isdisjoint(_KNOWN):
         raise ModelError(
             f"the inference function gave {_kind(given)}: it gives the six fields as a dict, or a dict with "
             "text and tool_calls",
             cause=Cause.MALFORMED,
         )
-    if "text" in given or "tool_calls" in given:
-        return Draw(text=_text(given.get("text")), tool_calls=_calls(given.get("tool_calls")))
-    return Draw(text=_json(given), vouched=True)
+    if "text" in said or "tool_calls" in said:
+        return Draw(text=_text(said.get("text")), tool_calls=_calls(said.get("tool_calls")))
+    return Draw(text=_json(said), vouched=True)
 
 
 def _kind(given: object) -> str:
@@ -102,9 +101,9 @@ def _kind(given: object) -> str:
 def _text(given: object) -> str:
     """Return the text of an answer; of content blocks those that have one, and the JSON of others."""
     if given is None or isinstance(given, str):
-        return printable(given or "")
+        return given or ""
     parts = [part.get("text") if is_mapping(part) else part for part in (given if is_sequence(given) else (given,))]
-    return "\n".join([printable(part) if isinstance(part, str) else _json({"block": part}) for part in parts])
+    return "\n".join([part if isinstance(part, str) else _json({"block": part}) for part in parts])
 
 
 def _calls(given: object) -> tuple[Raw, ...]:
@@ -112,14 +111,7 @@ def _calls(given: object) -> tuple[Raw, ...]:
     if given is None:
         return ()
     calls = given if is_sequence(given) else (given,)
-    return tuple([_call(call) for call in calls])
-
-
-def _call(given: object) -> Raw:
-    if is_mapping(given):
-        raw, _ = freeze(_plain(_named(given)))
-        return raw
-    return Raw(msgspec.json.encode(given if isinstance(given, str | bool | int | None) else type(given).__name__))
+    return tuple([Raw(msgspec.json.encode(_named(call) if is_mapping(call) else call)) for call in calls])
 
 
 def _named(given: Mapping[object, object]) -> Mapping[object, object]:
@@ -130,10 +122,29 @@ def _named(given: Mapping[object, object]) -> Mapping[object, object]:
     return {**given, "arguments": given["input"]} if "input" in given and "arguments" not in given else given
 
 
+def _json(given: Mapping[str, object]) -> str:
+    return msgspec.json.encode(given).decode()
+
+
 def _plain(given: Mapping[object, object]) -> dict[str, object]:
-    return {str(key): value for key, value in given.items()}
+    """Return what a dict holds as JSON has it, of whatever types it is made.
+
+    What is no JSON is its type's name; of a text with a lone surrogate only that is spelled out, for the rest may tell.
+    """
+    raw, _ = freeze({str(key): _spelled(value, frozenset()) for key, value in given.items()})
+    return thaw(raw)
 
 
-def _json(given: Mapping[object, object]) -> str:
-    raw, _ = freeze(_plain(given))
-    return bytes(raw).decode()
+def _spelled(value: object, above: frozenset[int]) -> object:
+    """Return a copy of a value with printable texts. What is too deep, goes in a circle or fails is left as it is."""
+    if isinstance(value, str):
+        return printable(str.__str__(value))
+    if id(value) in above or len(above) > MAX_DEPTH or not (is_mapping(value) or is_sequence(value)):
+        return value
+    within = above | {id(value)}
+    try:
+        if is_mapping(value):
+            return {key: _spelled(item, within) for key, item in value.items()}
+        return [_spelled(item, within) for item in value]
+    except FAULTS:  # of a mapping of the host's own: `freeze` says that it cannot be read
+        return value

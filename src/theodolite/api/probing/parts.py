@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Protocol
 
@@ -9,18 +10,20 @@ from msgspec.structs import replace
 
 from theodolite.api.probing.audit import ProbeAuditStore
 from theodolite.api.probing.controller import RuntimeEvent
-from theodolite.api.probing.given import able, called, listed, of_kind, word
+from theodolite.api.probing.given import able, called, listed, listed_of, of_kind, sound, word, worded
 from theodolite.api.probing.inference import NAME, FunctionModel, InferenceFn
 from theodolite.api.probing.signals import DriftAction, ProbeReport
 from theodolite.core.budget import Budget
 from theodolite.core.calibration import Calibration
 from theodolite.core.errors import ConfigError
+from theodolite.core.gate import FEWEST_REFERENCES
 from theodolite.core.inquiry import Message
 from theodolite.core.snapshot import StateSnapshot
-from theodolite.core.text import brief
+from theodolite.core.text import brief, printable
 from theodolite.detectors.behavior.accumulation import DriftAccumulator
 from theodolite.detectors.behavior.detector import BehaviorSettings
 from theodolite.detectors.behavior.library import ProbeLibrary, shipped
+from theodolite.detectors.behavior.references import Length, Reference, faults, lacking
 
 __all__ = (
     "ContextlessShadowBaseline",
@@ -33,8 +36,9 @@ __all__ = (
     "ShadowInstance",
     "SnapshotFactory",
     "check",
-    "check_version",
+    "check_accumulator",
     "layers_of",
+    "references_of",
 )
 
 
@@ -97,14 +101,14 @@ class ShadowInstance:
     """Answers for the shadow, which is told a summary alone. Every arm gets the same system prompt: this one.
 
     With the function of the executor and no `model` of its own it goes by the executor's name. Raises ConfigError for
-    what cannot be called, and for a prompt or a model that is no text.
+    what cannot be called, and for a prompt or a model that is no text. A lone surrogate of the prompt is spelled out.
     """
 
     def __init__(self, inference_fn: InferenceFn, system_prompt: str = "", *, model: str = NAME) -> None:
         self.inference_fn = inference_fn
         self.model = FunctionModel(inference_fn, name=word("model", model))
         self.named = model != NAME
-        self.system_prompt = of_kind("system_prompt", system_prompt, str)
+        self.system_prompt = printable(of_kind("system_prompt", system_prompt, str))
 
 
 class ContextlessShadowBaseline(ShadowInstance):
@@ -153,6 +157,8 @@ _ASKED: Mapping[str, tuple[str, ...]] = {
     "snapshot_factory": ("create",),
     "redactor": ("text", "field"),
 }
+# What records carry of a part.
+_NAMED: Mapping[str, tuple[str, ...]] = {"redactor": ("name", "version")}
 _NEEDED = frozenset({"scheduler", "snapshot_factory", "executor", "shadow_factory"})
 
 
@@ -165,6 +171,7 @@ def check(**parts: object) -> None:
             of_kind(name, part, _KINDS[name])
         else:
             able(name, part, *_ASKED[name])
+            worded(name, part, *_NAMED.get(name, ()))
 
 
 def layers_of(integrations: Iterable[IntegrationLayer]) -> tuple[IntegrationLayer, ...]:
@@ -175,14 +182,47 @@ def layers_of(integrations: Iterable[IntegrationLayer]) -> tuple[IntegrationLaye
     return layers
 
 
-def check_version(accumulator: DriftAccumulator | None, library: ProbeLibrary | None) -> None:
-    """Raise ConfigError where no probe would count: an accumulator takes those of its own version alone."""
+def check_accumulator(accumulator: DriftAccumulator | None, library: ProbeLibrary | None) -> None:
+    """Raise ConfigError for an accumulator that nothing can be added to or told of, or that no probe would count in.
+
+    An accumulator takes the probes of its own version of the library alone.
+    """
     if accumulator is None:
         return
-    of_kind("session_id of the accumulator", accumulator.session_id, str)
+    sound("accumulator", accumulator)
+    for name in accumulator.__struct_fields__:
+        count: object = getattr(accumulator, name)
+        if isinstance(count, int | float) and count < 0:
+            raise ConfigError(f"{name} of the accumulator is a number from 0, not {count}")
+    try:
+        accumulator.report()
+    except (ArithmeticError, ValueError) as error:
+        raise ConfigError(f"the accumulator has counts that contradict each other: {error}") from None
     version = (library or shipped()).version
     if accumulator.probe_library_version != version:
         raise ConfigError(
             f"the accumulator is for version {brief(accumulator.probe_library_version)} of the probe library, and "
             f"version {version} is asked here, of which it would count nothing: give it that version"
         )
+
+
+def references_of(references: Iterable[Reference]) -> tuple[Reference, ...]:
+    """Return the operator's benign conversations. Raises ConfigError for those that none would be held against.
+
+    That are fewer than 30 of every length, or 30 of one of which fewer than 10 are of a kind: shipped ones would stand
+    in for them, and no report would say so. It also is one with words that lead an answer, or that is there twice.
+    """
+    own = listed_of("references", references, Reference)
+    said = Counter([one.said for one in own])
+    for one in own:
+        if said[one.said] > 1:
+            raise ConfigError(f"references: {brief(one.id)} says the same as another one: give each once")
+        if found := faults(one.said):
+            raise ConfigError(f"references: {brief(one.id)} has {', '.join(found)}, which would lead an answer")
+    lengths = Counter([Length.of(one.said) for one in own])
+    if own and max(lengths.values()) < FEWEST_REFERENCES:
+        raise ConfigError(f"references: {lacking(lengths.most_common(1)[0][0], own)}")
+    for length, count in lengths.items():
+        if count >= FEWEST_REFERENCES and (why := lacking(length, own)):
+            raise ConfigError(f"references: {why}")
+    return own

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 import logging
+import math
 from collections import OrderedDict, deque
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from functools import partial
 from uuid import uuid4
@@ -15,8 +15,9 @@ from msgspec import structs
 from msgspec.structs import replace
 
 from theodolite.api.probing.audit import PayloadRedactor, ProbeAuditStore
-from theodolite.api.probing.controller import RuntimeEvent
-from theodolite.api.probing.given import listed_of, of_kind, seconds, secret_bytes
+from theodolite.api.probing.controller import ProbeController, RuntimeEvent
+from theodolite.api.probing.foreign import within
+from theodolite.api.probing.given import of_kind, seconds, secret_bytes
 from theodolite.api.probing.inference import FunctionModel
 from theodolite.api.probing.parts import (
     DefaultComparator,
@@ -28,8 +29,9 @@ from theodolite.api.probing.parts import (
     ShadowInstance,
     SnapshotFactory,
     check,
-    check_version,
+    check_accumulator,
     layers_of,
+    references_of,
 )
 from theodolite.api.probing.signals import (
     DriftAction,
@@ -47,7 +49,7 @@ from theodolite.core.inquiry import Role
 from theodolite.core.model import Model
 from theodolite.core.policy import Decision, highest
 from theodolite.core.reading import Cause, Failure
-from theodolite.core.redaction import Redactor
+from theodolite.core.redaction import DenyAll, Redactor
 from theodolite.core.snapshot import StateSnapshot
 from theodolite.core.text import printable
 from theodolite.detectors.behavior.accumulation import DriftAccumulator, ProbeOutcomeFacts, Settled
@@ -55,7 +57,7 @@ from theodolite.detectors.behavior.detector import SESSION, BehaviorDetector, Be
 from theodolite.detectors.behavior.library import ProbeLibrary
 from theodolite.detectors.behavior.references import Reference
 from theodolite.detectors.behavior.schedule import ScheduleSettings
-from theodolite.runtime.drive import Panel, attempt
+from theodolite.runtime.drive import Panel
 from theodolite.runtime.monitor import Monitor
 from theodolite.runtime.session import Session
 from theodolite.verifiers.triangulation import TriangulationVerifier
@@ -102,15 +104,16 @@ class ProbePipeline:
     here say it of the last run, also where there is no report. Each session has its own evidence: that of `accumulator`
     is for the session it names. `references` are benign conversations of the operator, as of BehaviorDetector.
     `calibration` is an artefact; without one nothing restricts. `budget` bounds what is asked, as of Monitor: without
-    it only the scheduler does. `timeout` is in seconds, for one answer. Safe for concurrent runs on one event loop.
+    it only the scheduler does. `timeout` is in seconds, for one answer, and for what each other part is asked; a
+    ProbeController alone waits as long as its schedule says. Safe for concurrent runs on one event loop.
     State: some kilobytes for each of the last 10,000 sessions that were heard of; `forget` those that are over.
 
     The model of an event is held against that of the executor, where both were named: another one is a surrogate, whose
     answers find nothing and do not act. An executor without a name is taken to ask the session's own model: nobody can
     see what a function asks.
 
-    Raises ConfigError for a part that is something else, or lacks what it is asked for, and for an accumulator of
-    another version of the library than the one here.
+    Raises ConfigError for a part that is something else, or lacks what it is asked for, for an accumulator of another
+    version of the library than the one here, and for references of which none would be held against a session.
     """
 
     def __init__(  # noqa: PLR0913 - axor-probe's parts, by name
@@ -147,21 +150,21 @@ class ProbePipeline:
             budget=budget,
             settings=settings,
         )
-        check_version(accumulator, library)
+        check_accumulator(accumulator, library)
         self._scheduler, self._snapshots = scheduler, snapshot_factory
         self._accumulator, self._executor = accumulator, executor
         self._integrations = layers_of(integrations)
         self.audit_store = ProbeAuditStore() if audit_store is None else audit_store
         judge = comparator.judge if comparator is not None else None
         given = _as_wired(settings or _UNSCHEDULED, shadow_factory, judge)
-        own, gates = listed_of("references", references, Reference), None if calibration is None else calibration.gates
+        own, gates = references_of(references), None if calibration is None else calibration.gates
         self._detector = BehaviorDetector(given, library=library, references=own, gates=gates)
         self._players = _players(executor, shadow_factory)
         judges = {} if judge is None else {Role.JUDGE: judge.model}
         self.monitor = Monitor(
             [self._detector],
             verifiers=[] if shadow_factory.baseline is None else [TriangulationVerifier()],
-            redactor=redactor or PayloadRedactor(),
+            redactor=PayloadRedactor() if redactor is None else redactor,
             store=self.audit_store,
             panel=Panel({**self._players, **judges}, timeout=seconds("timeout", timeout)),
             calibration=calibration,
@@ -187,17 +190,19 @@ class ProbePipeline:
             return None
         if due is not True:
             detail = due.detail if isinstance(due, Failure) else f"it gave {type(due).__name__}, not a bool"
-            return self._without(event, ProbeOutcome.FAILED, f"the scheduler: {detail}")
-        snapshot = await self._within(partial(self._snapshots.create, event), "snapshot_factory")
+            return await self._without(event, ProbeOutcome.FAILED, f"the scheduler: {detail}")
+        snapshot = await within(lambda: self._snapshots.create(event), "snapshot_factory", self._timeout)
         if not isinstance(snapshot, StateSnapshot):
             detail = snapshot.detail if isinstance(snapshot, Failure) else f"it gave {type(snapshot).__name__}"
-            return self._without(event, ProbeOutcome.FAILED, f"the snapshot factory: {detail}")
+            return await self._without(event, ProbeOutcome.FAILED, f"the snapshot factory: {detail}")
         if snapshot.session_id != event.session_id:
-            return self._without(event, ProbeOutcome.FAILED, "the snapshot factory: its snapshot is of another session")
-        shown = await self._within(partial(self._executor.sanitized, snapshot), "context_sanitizer")
+            return await self._without(
+                event, ProbeOutcome.FAILED, "the snapshot factory: its snapshot is of another session"
+            )
+        shown = await within(partial(self._executor.sanitized, snapshot), "context_sanitizer", self._timeout)
         if not isinstance(shown, StateSnapshot):
             detail = shown.detail if isinstance(shown, Failure) else type(shown).__name__
-            return self._without(event, ProbeOutcome.FAILED, f"the context sanitizer: {detail}")
+            return await self._without(event, ProbeOutcome.FAILED, f"the context sanitizer: {detail}")
         snapshot = shown if shown.snapshot_id else replace(shown, snapshot_id=uuid4().hex)
         with self._under_way(event) as seen:
             session = seen.session
@@ -213,19 +218,20 @@ class ProbePipeline:
             await self._emit(report)
         return report
 
-    async def _within(self, work: Callable[[], object], name: str) -> object:
-        """Return what a part gives, within the time that an answer has, else a Failure."""
-        with anyio.move_on_after(self._timeout):
-            return await attempt(partial(_value, work), name, "1")
-        return Failure(detector=name, version="1", cause=Cause.TIMEOUT, detail=f"nothing in {self._timeout} s")
-
     async def _due(self, event: RuntimeEvent) -> object:
         """Return what the scheduler says; one that has a `wait`, as our ProbeController, is waited for."""
-        due = await self._within(partial(self._scheduler.evaluate, event), "scheduler")
-        wait: object = getattr(self._scheduler, "wait", None)
-        if due is not True or not callable(wait):
+        scheduler: object = self._scheduler
+        due = await within(lambda: self._scheduler.evaluate(event), "scheduler", self._timeout)
+        if due is not True:
             return due
-        return await attempt(partial(_value, partial(wait, event)), "scheduler", "1")
+        # A probe of ours may have to wait for others of its session, each of them a cooldown.
+        patience = math.inf if isinstance(scheduler, ProbeController) else self._timeout
+
+        def wait() -> object:
+            wait: object = getattr(scheduler, "wait", None)
+            return wait(event) if callable(wait) else True
+
+        return await within(wait, "scheduler", patience)
 
     @contextmanager
     def _under_way(self, event: RuntimeEvent) -> Generator[_Seen, None, None]:
@@ -249,10 +255,11 @@ class ProbePipeline:
             accumulator = self._accumulated(session)
             accumulator.session_id = accumulator.session_id or session.id
         self._seen.move_to_end(session.id)
-        if len(self._seen) > _SESSIONS:
+        while len(self._seen) > _SESSIONS:
             idle = next((one for one in self._seen.values() if not one.going and one is not seen), None)
-            if idle is not None:
-                self.forget(idle.session.id)
+            if idle is None:
+                break
+            self.forget(idle.session.id)
         self._tell_models(seen, event.model)
         return seen
 
@@ -326,9 +333,9 @@ class ProbePipeline:
         state = session.recall(self._detector.name)
         return state.accumulator if isinstance(state, BehaviorState) else DriftAccumulator(session_id=session.id)
 
-    def _without(self, event: RuntimeEvent, outcome: ProbeOutcome, detail: str) -> ProbeReport:
+    async def _without(self, event: RuntimeEvent, outcome: ProbeOutcome, detail: str) -> ProbeReport:
         """Return the report of a run that never got to ask anybody."""
-        detail = self.monitor.fleet.redactor.text(detail)
+        detail = await self._redacted(detail)
         self._ended(outcome, detail)
         seen = self._session(event)
         accumulator = self._accumulated(seen.session)
@@ -349,6 +356,11 @@ class ProbePipeline:
             detail=detail,
         )
 
+    async def _redacted(self, detail: str) -> str:
+        """Return a detail as it may be told; where its redactor fails, nothing of it."""
+        text = await within(lambda: self.monitor.fleet.redactor.text(detail), _REDACTOR, self._timeout)
+        return text if isinstance(text, str) else DenyAll().text(detail)
+
     def _ended(self, outcome: ProbeOutcome, detail: str = "") -> None:
         self.outcome, self.detail = outcome, detail
 
@@ -361,9 +373,7 @@ class ProbePipeline:
                 group.start_soon(self._told, layer, report)
 
     async def _told(self, layer: IntegrationLayer, report: ProbeReport) -> None:
-        told: object = Failure(detector="integration", version="1", cause=Cause.TIMEOUT)
-        with anyio.move_on_after(self._timeout):
-            told = await attempt(partial(_value, lambda: layer.emit(report, report.action)), "integration", "1")
+        told = await within(lambda: layer.emit(report, report.action), "integration", self._timeout)
         if isinstance(told, Failure):
             self.integration_failures += 1
             _LOG.warning("an integration did not take a report (%s)", told.cause)
@@ -421,12 +431,3 @@ def _named(instance: ShadowInstance, executor: ProbeExecutor) -> FunctionModel:
     if instance.model.name != executor.model.name:
         return instance.model
     return FunctionModel(instance.inference_fn, name=f"{instance.model.name} of {type(instance).__name__}")
-
-
-async def _value(give: Callable[[], object]) -> object:
-    """Return what a part gives, at once or when it is awaited."""
-    given = give()
-    if inspect.isawaitable(given):
-        awaited: object = await given
-        return awaited
-    return given

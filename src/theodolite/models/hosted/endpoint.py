@@ -19,6 +19,7 @@ from theodolite.core.errors import ConfigError
 from theodolite.core.reading import Cause
 from theodolite.core.text import printable
 from theodolite.models.hosted.connection import CutError, EncodedError, TooLongError
+from theodolite.models.hosted.reply import mended
 from theodolite.models.hosted.transport import Fault, is_down, may_pass, retry_after
 
 __all__ = ("Endpoint", "no_address", "secrets_of")
@@ -171,6 +172,6 @@ def _is_address(url: str) -> bool:
 
 def _reason(body: bytes) -> _Reason:
     try:
-        return msgspec.json.decode(body, type=_Refused).reason
+        return mended(body, _Refused).reason
     except (msgspec.DecodeError, RecursionError):
         return _Reason()

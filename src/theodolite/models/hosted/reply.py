@@ -23,7 +23,7 @@ from theodolite.core.reading import Cause
 from theodolite.core.text import printable
 from theodolite.models.hosted.question import LETTERS
 
-__all__ = ("Alternative", "Answer", "Said", "call_of", "decoded", "drawn", "reply_to", "usage_of")
+__all__ = ("Alternative", "Answer", "Said", "call_of", "decoded", "drawn", "mended", "reply_to", "usage_of")
 
 _T = TypeVar("_T")
 
@@ -31,6 +31,11 @@ _T = TypeVar("_T")
 _LETTER = re.compile(r"[\s*_(\[\"']*([A-Z])[\s.,:;)\]*_\"']*")
 _MARKED = re.compile(r"[\s*_(\[\"']*([A-Z])[.:)\]*]")
 
+
+# An escape of JSON: a pair of surrogates, one alone, or any other.
+_ESCAPE = re.compile(
+    r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<lone>\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\."
+)
 
 # The share of the first token that the letters must have for them to be the answer. Our choice: where they have less,
 # they stand for words that the model would rather have said.
@@ -61,12 +66,15 @@ class Answer(Struct, frozen=True, gc=False):
 def decoded(data: bytes, kind: type[_T]) -> _T:
     """Return the body of an answer as its type. Raises ModelError with MALFORMED, which quotes nothing of it.
 
+    A lone surrogate is spelled out and bytes that are no UTF-8 are replaced, for a model may write either: what else it
+    said still counts.
+
     >>> decoded(b"<html>", dict)
     Traceback (most recent call last):
     theodolite.core.errors.ModelError: the answer is a web page, not JSON: base_url is hardly the address of an API
     """
     try:
-        return msgspec.json.decode(data, type=kind)
+        return mended(data, kind)
     except (msgspec.DecodeError, RecursionError) as error:
         fault = f"the answer cannot be read: {place_of(error)}"
     if not data.strip():
@@ -74,6 +82,24 @@ def decoded(data: bytes, kind: type[_T]) -> _T:
     elif data.lstrip().startswith(b"<"):
         fault = "the answer is a web page, not JSON: base_url is hardly the address of an API"
     raise ModelError(fault, cause=Cause.MALFORMED)
+
+
+def mended(data: bytes, kind: type[_T]) -> _T:
+    r"""Return JSON as its type, with what cannot be written as UTF-8 replaced. Raises as msgspec's decoder does.
+
+    >>> print(mended(b'["leak \\ud800", "\\ud83d\\ude00"]', list[str])[0])
+    leak \ud800
+    """
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except msgspec.ValidationError:
+        raise
+    except msgspec.DecodeError:
+        return msgspec.json.decode(_spelled_out(data.decode(errors="replace")), type=kind)
+
+
+def _spelled_out(text: str) -> str:
+    return _ESCAPE.sub(lambda escape: f"\\{escape[0]}" if escape["lone"] else escape[0], text)
 
 
 def call_of(name: str, arguments: object) -> Raw:
@@ -87,11 +113,14 @@ def call_of(name: str, arguments: object) -> Raw:
 
 
 def _json(text: str) -> Raw | str:
-    try:
-        msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError):
-        return text
-    return Raw(text.encode())
+    # Read whole: what is only passed over, as Raw is, may still hold what nobody can read.
+    for given in (text, _spelled_out(text)):
+        try:
+            msgspec.json.decode(given)
+        except (msgspec.DecodeError, RecursionError):
+            continue
+        return Raw(given.encode())
+    return text
 
 
 def usage_of(*, input_tokens: int, output_tokens: int, cost: object = None) -> Usage:
