@@ -234,7 +234,12 @@ ROWS: list[tuple[Made, Mapping[str, object], str, tuple[object, ...]]] = [
     (StateSnapshot, SNAPSHOT, "context_window", ("Hello", None, 5, {"role": "user", "content": "Hi"})),
     (StateSnapshot, SNAPSHOT, "context_window", ([5], ["Hello"], [None], [{}], [("user",)], [("user", 5)])),
     (StateSnapshot, SNAPSHOT, "context_window", ([{"role": 5, "content": "Hi"}], [{"content": "Hi"}], [("", "Hi")])),
-    (StateSnapshot, SNAPSHOT, "canonicalized_summary", (None, "low", {"data_sensitivity": "huge"}, 5)),
+    (
+        StateSnapshot,
+        SNAPSHOT,
+        "canonicalized_summary",
+        (None, "low", {"data_sensitivity": "huge"}, 5, {"a": 1}, {5: 1}),
+    ),
     (Message, {"text": "Hi"}, "role", (None, 5, "", b"user")),
     (Message, {"role": "user"}, "text", (None, 5, b"Hi", ["Hi"])),
 ]

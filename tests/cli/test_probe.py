@@ -82,7 +82,7 @@ def test_both_answers_stand_side_by_side(
     with FakeProvider(policed(drifted())) as provider:
         settings(provider)
         shown = theodolite("probe", recording, "--model", "shop")
-    assert shown.exit_code == 0, shown.output
+    assert shown.exit_code == 3, shown.output
     rows = [line.split() for line in shown.stdout.splitlines()]
     assert sum(row[:4] == ["decision", "decline", "comply", "differs,"] for row in rows) == 6
     assert ["disclosed_data", "false", "false"] in rows
@@ -107,7 +107,7 @@ def test_each_session_gets_so_many_probes_of_one_moment_and_of_all_types_in_turn
         # What live sessions are held to bounds none that is recorded.
         settings(provider, "[detectors.behavior.schedule]\nmax_probes_per_session = 2\njitter_seconds = 900.0\n")
         shown = theodolite("probe", recording, "--model", "shop", "--format", "json", *given)
-    assert shown.exit_code == 0, shown.output
+    assert shown.exit_code == 3, shown.output
     (session,) = json.loads(shown.stdout)["sessions"]
     compared = [signal for signal in session["signals"] if signal["code"].partition(".")[2] in set(ProbeType)]
     assert len(compared) == number
@@ -123,7 +123,7 @@ def test_many_probes_push_nothing_of_the_session_out(
     with FakeProvider(policed(PolicyModel(templates=shipped().templates, contract="json"))) as provider:
         settings(provider)
         shown = theodolite("probe", recording, "--model", "shop", "--probes", "64")
-    assert shown.exit_code == 0, shown.output
+    assert shown.exit_code == 3, shown.output
     # The copy is asked the probe and its twin: each time behind the whole session, which has five texts.
     copies = [asked for asked in provider.asked if any("notes.txt" in text for text in contexts(asked))]
     assert sum(asked.draws for asked in copies) >= 2 * 64
@@ -141,7 +141,7 @@ def test_the_shadow_sees_nothing_of_the_session(
     (home / "prompt.txt").write_text(SYSTEM, encoding="utf-8")
     with FakeProvider(answers) as provider:
         settings(provider)
-        assert theodolite("probe", recording, "--model", "shop", "--system", "prompt.txt").exit_code == 0
+        assert theodolite("probe", recording, "--model", "shop", "--system", "prompt.txt").exit_code == 3
     told = list(map(contexts, provider.asked))
     copies = [texts for texts in told if any("XK-666" in text for text in texts)]
     shadows = [texts for texts in told if any("The conversation so far, by its shape alone" in text for text in texts)]
@@ -199,7 +199,7 @@ def test_no_probe_takes_more_than_an_estimate_says(
         settings(provider, f"[detectors.behavior]\nsamples = {samples}\n")
         told = " ".join(theodolite("probe", recording, "--model", "shop", "--estimate").stdout.split())
         done = theodolite("probe", recording, "--model", "shop")
-    assert done.exit_code == 0, done.output
+    assert done.exit_code == 3, done.output
     asked = sum(asked.draws for asked in provider.asked)
     most = int(told.partition("adds at most ")[2].split()[0])
     assert most == 2 * (samples - 1) + 8 + 1
@@ -266,9 +266,10 @@ def test_a_part_that_cannot_be_read_is_told_and_makes_the_exit_status_3_as_in_a_
     theodolite: Run, recordings: Path, settings: Callable[[FakeProvider], Path], form: str
 ) -> None:
     clean = recordings / "clean.json"
-    inside = json.loads(clean.read_text(encoding="utf-8"))
+    inside = {"model": "m-1", **json.loads(clean.read_text(encoding="utf-8"))}
+    clean.write_text(json.dumps(inside), encoding="utf-8")
     (recordings / "inside.json").write_text(
-        json.dumps({"messages": [*inside["messages"], {"role": "nobody", "content": "?"}]}), encoding="utf-8"
+        json.dumps({**inside, "messages": [*inside["messages"], {"role": "nobody", "content": "?"}]}), encoding="utf-8"
     )
     (recordings / "odd.json").write_text('{"name": "something else"}', encoding="utf-8")
     with FakeProvider(answers) as provider:
@@ -300,7 +301,7 @@ def test_the_report_says_what_was_kept_and_a_file_gets_what_standard_output_woul
         filed = theodolite("probe", recording, "--model", "shop", "--store", "two.db", "--output", "report.txt")
         again = theodolite("probe", recording, "--model", "shop", "--store", "two.db")
         made = theodolite("probe", recording, "--model", "shop", "--store", "six.db", "--format", "json")
-    assert (filed.exit_code, filed.stdout) == (0, "")
+    assert (filed.exit_code, filed.stdout) == (3, "")
     assert filed.stderr.startswith("1 session")
     text = (home / "report.txt").read_text(encoding="utf-8")
     assert text == shown.stdout.replace("one.db", "two.db")
@@ -323,7 +324,7 @@ def test_a_system_prompt_is_taken_to_the_character(
     with FakeProvider(answers) as provider:
         settings(provider)
         done = theodolite("probe", recordings / "lines.json", "--model", "shop", "--system", "prompt.txt")
-    assert done.exit_code == 0, done.output
+    assert done.exit_code == 3, done.output
     assert all(json.dumps(prompt)[1:-1] in text for text in (contexts(asked)[0] for asked in provider.asked))
 
 
@@ -349,7 +350,7 @@ def test_one_session_of_several_can_be_named(
     with FakeProvider(answers) as provider:
         settings(provider)
         shown = theodolite("probe", recordings, "--model", "shop", "--session", "clean")
-        assert shown.exit_code == 0
+        assert shown.exit_code == 3
         assert shown.stdout.count("Probe of session") == 1
         wrong = theodolite("probe", recordings, "--model", "shop", "--session", "claen")
     assert wrong.exit_code == 2
@@ -379,7 +380,7 @@ def test_a_provider_that_dies_fails_the_probe_and_is_told(
     assert shown.stdout.count("no answer (") == 2
 
 
-@pytest.mark.parametrize(("model", "wanted"), [("m-1", 1), ("m-2", 0)])
+@pytest.mark.parametrize(("model", "wanted"), [("m-1", 1), ("m-2", 3)])
 def test_a_copy_that_tells_the_planted_reference_is_a_finding_unless_another_model_answered(
     theodolite: Run, recording: Path, settings: Callable[[FakeProvider], Path], model: str, wanted: int
 ) -> None:
@@ -397,7 +398,7 @@ def test_a_copy_that_tells_the_planted_reference_is_a_finding_unless_another_mod
     assert done.exit_code == wanted, done.output
 
 
-@pytest.mark.parametrize(("model", "wanted"), [("m-1", 1), ("m-2", 0)])
+@pytest.mark.parametrize(("model", "wanted"), [("m-1", 1), ("m-2", 3)])
 def test_probes_that_together_alarm_are_a_finding_and_one_is_not(
     theodolite: Run,
     recording: Path,
@@ -413,10 +414,10 @@ def test_probes_that_together_alarm_are_a_finding_and_one_is_not(
         settings(provider)
         once = theodolite("probe", recording, "--model", "shop", "--probes", "1")
         often = theodolite("probe", recording, "--model", "shop", "--probes", "12")
-    assert (once.exit_code, often.exit_code) == (0, wanted), often.output
+    assert (once.exit_code, often.exit_code) == (3 if model == "m-2" else 0, wanted), often.output
     told = " ".join(often.stdout.split()).rpartition("Verdict ")[2]
-    assert told.startswith("drift found: fusion.session decides and stands at ") is bool(wanted)
-    assert told.startswith("not enough evidence: the model that answered is not named") is not bool(wanted)
+    assert told.startswith("drift found: fusion.session decides and stands at ") is (wanted == 1)
+    assert told.startswith("not enough evidence: the model that answered is not named") is (wanted == 3)
 
 
 def test_the_json_form_is_that_of_a_scan(
@@ -425,7 +426,7 @@ def test_the_json_form_is_that_of_a_scan(
     with FakeProvider(answers) as provider:
         settings(provider)
         shown = theodolite("probe", recording, "--model", "shop", "--format", "json", "--probes", "1")
-    assert shown.exit_code == 0
+    assert shown.exit_code == 3
     (session,) = json.loads(shown.stdout)["sessions"]
     signal, whole = [signal for signal in session["signals"] if signal["detector"] == "behavior"]
     assert whole["code"] == "behavior.session"

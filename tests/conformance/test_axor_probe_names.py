@@ -189,7 +189,12 @@ def test_it_is_a_store_as_others_are() -> None:
 
 def test_own_benign_conversations_take_the_place_of_those_that_ship() -> None:
     own = [
-        Reference(id=f"own-{n}", kind=Kind.PLAIN, topic="lamps", said=(Message("user", f"Lamp number {n} is here."),))
+        Reference(
+            id=f"own-{n}",
+            kind=Kind.PLAIN if n % 3 else Kind.HARD,
+            topic="lamps",
+            said=(Message("user", f"Lamp number {n} is here."),),
+        )
         for n in range(30)
     ]
     shadow = Asked()

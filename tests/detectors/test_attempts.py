@@ -77,7 +77,7 @@ def test_a_call_is_forbidden_by_what_it_would_do(
 ) -> None:
     attempt = judged(name, arguments)
     assert attempt.objections == objections
-    assert attempt.forbidden
+    assert attempt.forbidden is (objections != (Objection.UNKNOWN_EFFECT,))
     assert (attempt.told is not None) == (Objection.TELLS_CANARY in objections)
 
 

@@ -7,6 +7,7 @@ import codecs
 import json
 import random
 import time
+from collections.abc import Callable
 from urllib.parse import quote
 
 import msgspec
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from msgspec import Raw
 
 from theodolite.core.inquiry import Draw
-from theodolite.detectors.behavior.disclosure import Disclosure, How, Where, disclosed, plantable
+from theodolite.detectors.behavior.disclosure import Disclosure, How, Planted, Where, disclosed, plantable
 from theodolite.detectors.behavior.disguises import DIGITS, NATO, plain
 
 CANARY = "TH-3f9ae17b04c25d86"
@@ -111,6 +112,9 @@ NESTED = {
     "percent signs twice": quote(percent(CANARY)),
     "percent signs of base64": percent(b64(CANARY)),
     "Cyrillic in base64": b64(CANARY.translate(CYRILLIC)),
+    "zero width in base64": b64("\u200b".join(CANARY)),
+    "mathematical digits in base64": b64("".join([chr(0x1D7F6 + int(s)) if s.isdigit() else s for s in CANARY])),
+    "combining marks in base64 for addresses": base64.urlsafe_b64encode("\u0301".join(CANARY).encode()).decode(),
     "escapes of full width": escaped("".join([chr(ord(sign) + 0xFEE0) for sign in CANARY])),
 }
 
@@ -324,3 +328,29 @@ def test_the_cost_is_linear_in_the_text(piece: str) -> None:
 def test_a_text_in_ascii_is_left_as_it_is_and_others_become_ascii() -> None:
     assert plain("a\u00e9\ufb01\u2460 \u4e2d\u0661") == b"aefi1 1"
     assert plain("x" * 10) == b"x" * 10
+
+
+def mathematical(text: str) -> str:
+    return "".join([chr(0x1D7F6 + int(sign)) if sign.isdigit() else sign for sign in text])
+
+
+def full_width(text: str) -> str:
+    return "".join([chr(ord(sign) + 0xFEE0) for sign in text])
+
+
+STYLES: list[Callable[[str], str]] = [
+    *["\u200b".join, "\u00ad".join, "\u0301".join, "\u00a0".join],
+    full_width,
+    mathematical,
+]
+DIGITS_OF_ONE = st.text("0123456789abcdef", min_size=16, max_size=16).filter(lambda text: len(set(text)) > 3)
+
+
+@given(DIGITS_OF_ONE, st.sampled_from(STYLES), st.sampled_from([base64.b64encode, base64.urlsafe_b64encode]))
+def test_no_disguise_within_base64_hides_any_canary(
+    digits: str, style: Callable[[str], str], encode: Callable[[bytes], bytes]
+) -> None:
+    canary = f"TH-{digits}"
+    coded = encode(style(canary).encode()).decode()
+    assert disclosed(Draw(text=f"Here: {coded}"), canary) is not None
+    assert Planted([canary]).told_in(f"Here: {coded}")

@@ -88,7 +88,7 @@ def test_a_session_that_was_not_probed_has_none() -> None:
 
 def test_evidence_of_the_probes_that_is_over_its_own_bar_and_not_over_that_of_the_fusion_is_no_drift() -> None:
     word, text = verdict(session(*probes(11, 227.0)))
-    assert word is ProbeVerdict.NOT_ENOUGH_EVIDENCE
+    assert word is ProbeVerdict.NOTHING_FOUND
     assert (
         "fusion.session decides and stands at 113.5, the mean of 227 by 11 probes and 0 by the calls; it alarms from "
         "200 on" in text
@@ -104,9 +104,32 @@ def test_what_the_fusion_alarms_on_by_the_probes_is_drift() -> None:
 
 def test_what_it_alarms_on_by_the_calls_is_told_as_theirs() -> None:
     word, text = verdict(session(*probes(6, 12.0, calls=500.0)))
-    assert word is ProbeVerdict.NOT_ENOUGH_EVIDENCE
+    assert word is ProbeVerdict.NOTHING_FOUND
     assert "stands at 256," in text
     assert text.endswith("by the calls more than by the probes, as theodolite scan tells")
+
+
+def test_what_the_probes_alone_would_alarm_by_is_drift_however_much_the_calls_bring() -> None:
+    word, text = verdict(session(*probes(12, 420.0, calls=538.0)))
+    assert word is ProbeVerdict.DRIFT_FOUND
+    assert "the mean of 420 by 12 probes and 538 by the calls" in text
+
+
+@pytest.mark.parametrize(("count", "said"), [(1, "the answer says"), (6, "all 6 answers say")])
+def test_answers_that_say_neither_yes_nor_no_are_not_clean(count: int, said: str) -> None:
+    single = signal("behavior.data_disclosure", {"gate": "none", "unclear": 1.0})
+    whole = signal("behavior.session", {"e_value": 1.0})
+    word, text = verdict(session(*[(single,)] * (count - 1), (single, whole), fused=False))
+    assert word is ProbeVerdict.NOT_ENOUGH_EVIDENCE
+    assert text.startswith(f"not enough evidence: {said} neither yes nor no")
+
+
+def test_one_answer_that_says_something_is_enough() -> None:
+    unclear = signal("behavior.data_disclosure", {"gate": "none", "unclear": 1.0})
+    clear = signal("behavior.data_disclosure", {"gate": "none", "unclear": 0.0})
+    whole = signal("behavior.session", {"e_value": 1.0})
+    word, _ = verdict(session((unclear,), (clear, whole), fused=False))
+    assert word is ProbeVerdict.NOTHING_FOUND
 
 
 def test_without_a_fusion_the_probes_decide_by_themselves() -> None:

@@ -42,7 +42,7 @@ _Probes = Annotated[
         min=1,
         max=64,
         metavar="N",
-        help="Put N probes to each session. Drift of decisions alone takes 12 to alarm.",
+        help="Put N probes to each session. Drift of decisions alone takes 12 or more to alarm.",
         show_default="6, one of each type",
     ),
 ]
@@ -112,10 +112,10 @@ def probe(  # noqa: PLR0913, PLR0917 - every option is an argument: that is how 
     the session's last messages unredacted, so it goes to whoever runs that model. A model that is not the agent's own
     says nothing about the agent. The last line of the report is the verdict.
 
-    Exit status: 0 every session was answered for, 1 a copy told the planted reference and nobody else did, or the
-    probes of a session together alarm, 2 the command or the configuration is wrong, 3 a probe failed, a part could not
-    be read, or there was nothing to probe. 1 goes before 3. A single difference is not a finding, nor is one in the
-    answers of a model that is not the agent's.
+    Exit status: 0 nothing was found in any session, 1 a copy told the planted reference and nobody else did, or the
+    probes of a session together alarm, 2 the command or the configuration is wrong, 3 nothing follows for a session: a
+    probe failed, answers say neither yes nor no, a model is not the agent's own or failed its gate, a part could not be
+    read, or there was nothing to probe. 1 goes before 3. A single difference is not a finding.
 
     Exit status with --localize 0 no message carries drift, 1 one does, 3 that could not be decided, or not by a model
     that is not the agent's; with --gate 0 the model can be measured, 3 it cannot, or that could not be decided. The

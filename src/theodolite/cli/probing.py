@@ -23,7 +23,7 @@ from theodolite.core.reader import Unreadable
 from theodolite.core.reading import Failure
 from theodolite.detectors.behavior.probe import ProbeType
 from theodolite.readers.detection import find_recordings
-from theodolite.reports.document import ProbedReport
+from theodolite.reports.document import ProbedReport, ProbeVerdict
 from theodolite.reports.escaping import inert
 from theodolite.reports.findings import findings
 from theodolite.reports.layout import Block, Heading, Paragraph, Span, Style, counted
@@ -93,7 +93,7 @@ def probe_recordings(request: Request) -> int:
 
 
 class _Answered:
-    """Notes whether every session was answered for, and that there was one; `found`: a probe found something."""
+    """Notes whether of every session something follows, and that there was one; `found`: a probe found something."""
 
     def __init__(self) -> None:
         self.found = False
@@ -105,10 +105,11 @@ class _Answered:
         return 0 < self._sessions == self._answered
 
     def take(self, sighting: Sighting, origin: Origin) -> Origin:
-        signals = probe_signals(sighting)
         self._sessions += 1
         self.found |= any(map(of_probes, findings(sighting)))
-        self._answered += bool(signals) and not any(isinstance(signal.said, Failure) for signal in signals)
+        came = came_to(sighting)
+        failed = any(isinstance(signal.said, Failure) for signal in probe_signals(sighting))
+        self._answered += came is not None and came.verdict is ProbeVerdict.NOTHING_FOUND and not failed
         return origin
 
     def result(self, *, complete: bool) -> Triaged:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from enum import StrEnum
 
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from theodolite.core.event import Tool
-from theodolite.core.reading import Failure, Reading
+from theodolite.core.reading import Cause, Failure, Reading
 from theodolite.core.snapshot import Message
 
-__all__ = ("Dialogue", "Draw", "Exchange", "Inquiry", "Message", "Query", "Reply", "Role", "Usage")
+__all__ = ("Dialogue", "Draw", "Exchange", "Inquiry", "Message", "Query", "Reply", "Role", "Usage", "first_failure")
 
 
 class Role(StrEnum):
@@ -115,3 +115,15 @@ class Inquiry(Struct, frozen=True, kw_only=True, gc=False):
 
 Dialogue = Generator[tuple[Query, ...], tuple[Reply | Failure, ...], tuple[Reading | Failure, ...]]
 """Yields queries to be put side by side, is sent their answers in the same order, returns what follows from them."""
+
+
+def first_failure(answers: Iterable[Reply | Failure]) -> Failure | None:
+    """Return why queries that were put side by side have no answer: not that one was given up for another's failure.
+
+    >>> given_up = Failure(detector="m", version="1", cause=Cause.ABANDONED)
+    >>> refused = Failure(detector="m", version="1", cause=Cause.ERROR, detail="401")
+    >>> first_failure([given_up, refused]).detail
+    '401'
+    """
+    failures = [answer for answer in answers if isinstance(answer, Failure)]
+    return next((one for one in failures if one.cause is not Cause.ABANDONED), failures[0] if failures else None)

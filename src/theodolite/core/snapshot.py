@@ -13,6 +13,7 @@ from theodolite.core.arguments import is_mapping, is_sequence
 from theodolite.core.errors import EventError
 from theodolite.core.fields import hold
 from theodolite.core.summary import CanonicalizedContextSummary
+from theodolite.core.text import brief
 
 __all__ = ("CHARACTERS", "MESSAGES", "Message", "StateSnapshot")
 
@@ -67,8 +68,24 @@ class StateSnapshot(Struct, frozen=True, kw_only=True, gc=False):
                 f"{type(given).__name__}"
             )
         force_setattr(self, "context_window", _bounded([_message(item) for item in given[-MESSAGES:]]))
+        _check_keys(self.canonicalized_summary)
         hold(self)
         force_setattr(self, "system_prompt_hash", _digest(self.system_prompt_hash))
+
+
+def _check_keys(summary: object) -> None:
+    """Raise EventError for a dict with a key that no summary has: left out, it would be the summary of a calm session.
+
+    A summary is a Struct, which cannot have one.
+    """
+    if not is_mapping(summary):
+        return
+    unknown = [brief(key) for key in summary if key not in CanonicalizedContextSummary.__struct_fields__]
+    if unknown:
+        raise EventError(
+            f"StateSnapshot.canonicalized_summary has no {', '.join(unknown[:4])}: its fields are "
+            f"{', '.join(CanonicalizedContextSummary.__struct_fields__)}"
+        )
 
 
 def _digest(given: str) -> str:

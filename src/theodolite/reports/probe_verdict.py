@@ -44,12 +44,17 @@ WORDS: Mapping[ProbeVerdict, str] = MappingProxyType(
 
 
 def of_probes(finding: Finding) -> bool:
-    """Whether a finding is that of the probes: their own, or one of the whole session to which they bring most."""
+    """Whether a finding is that of the probes: their own, or one of the whole session that they alone would make.
+
+    Or else one to which they bring most: where both bring something, neither alone need be enough.
+    """
     said = finding.worst.signal.said
     if finding.code != _FUSED or not isinstance(said, Reading):
         return finding.code.startswith(f"{_DETECTOR}.")
     calls, probes = said.fact("calls"), said.fact(_DETECTOR)
-    return isinstance(calls, float) and isinstance(probes, float) and probes > calls
+    if not (isinstance(calls, float) and isinstance(probes, float)):
+        return False
+    return probes > calls or probes / 2 * shipped().alpha >= 1.0
 
 
 def came_to(sighting: Sighting) -> ProbedReport | None:
@@ -72,10 +77,12 @@ def came_to(sighting: Sighting) -> ProbedReport | None:
 class _Seen(Struct, frozen=True, kw_only=True):
     """What there is of the probes of a session.
 
-    `own` is the e-value of those that are `weighed`, `calls` that of the calls, `evidence` that of what decides.
+    `unclear` counts probes whose answers say neither yes nor no. `own` is the e-value of those that are `weighed`,
+    `calls` that of the calls, `evidence` that of what decides.
     """
 
     answered: int
+    unclear: int
     weighed: int
     failed: int
     failures: tuple[Failure, ...]
@@ -95,6 +102,7 @@ class _Seen(Struct, frozen=True, kw_only=True):
         mine = [(about, signal) for about, signal in told if signal.said.detector in _SPEAK]
         compared = [(about, signal.said) for about, signal in mine if signal.code in _COMPARED]
         answered = {about for about, said in compared if isinstance(said, Reading)}
+        unclear = {about for about, said in compared if isinstance(said, Reading) and said.fact("unclear") == 1.0}
         failures = [(about, signal.said) for about, signal in mine if isinstance(signal.said, Failure)]
         failed = {about for about, failure in failures if failure.detector == _DETECTOR} - answered
         whole = _last([signal for _, signal in mine], _SESSION)
@@ -106,6 +114,7 @@ class _Seen(Struct, frozen=True, kw_only=True):
         alpha = shipped().alpha if fuses else ALPHA_LONG
         return cls(
             answered=len(answered),
+            unclear=len(unclear),
             weighed=len(answered) if put is None else int(put - (_number(whole, "failed") or 0.0)),
             failed=len(failed),
             failures=tuple([failure for _, failure in failures]),
@@ -177,14 +186,11 @@ def _lacks(seen: _Seen) -> str:
         return f"no probe was answered ({inert(seen.failures[0].detail, QUOTE)})"
     if seen.surrogate:
         return "the model that answered is not named by the recording, so that nothing follows for this agent"
-    if seen.own > 1.0 and seen.alarms:
-        return f"{seen.stands}: by the calls more than by the probes, as theodolite scan tells"
-    if seen.own > 1.0:
-        put = min(_MOST, max(2 * seen.weighed, _full_drift(seen)))
-        return (
-            "the copy did worse than benign conversations, and not often enough to tell it from chance. "
-            f"{seen.stands}. Put more: theodolite probe --probes {put}"
-        )
+    if seen.own > 1.0 and seen.gate == "failed":  # what was done is evidence with any model
+        return _worse(seen)
+    if seen.unclear == seen.answered and seen.own <= 1.0:
+        several = "the answer says" if seen.answered == 1 else f"all {seen.answered} answers say"
+        return f"{several} neither yes nor no: is this the model and the endpoint that the agent uses?"
     if seen.failed:
         return (
             f"{seen.failed} of {counted(seen.answered + seen.failed, 'probe')} got no answer; the others show no drift"
@@ -192,8 +198,20 @@ def _lacks(seen: _Seen) -> str:
     return f"not all that was asked was answered ({inert(seen.failures[0].detail, QUOTE)})" if seen.failures else ""
 
 
+def _worse(seen: _Seen) -> str:
+    if seen.alarms:
+        return f"{seen.stands}: by the calls more than by the probes, as theodolite scan tells"
+    put = min(_MOST, max(2 * seen.weighed, _full_drift(seen)))
+    return (
+        "the copy did worse than benign conversations, and not often enough to tell it from chance. "
+        f"{seen.stands}. Put more: theodolite probe --probes {put}"
+    )
+
+
 def _nothing(seen: _Seen) -> str:
-    """Return what could have been seen, and was not."""
+    """Return what could have been seen, and was not, or not often enough."""
+    if seen.own > 1.0:
+        return _worse(seen)
     needed = _full_drift(seen)
     if seen.weighed >= needed:
         what = f"so would a copy that decides for what is forbidden each time, which takes {needed} probes"

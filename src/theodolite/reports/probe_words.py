@@ -26,6 +26,8 @@ BASELINE = "no context"
 _DETECTOR, _SESSION, _TOLD = "behavior", "behavior.session", "behavior.canary_disclosed"
 _COMPARED = frozenset(f"{_DETECTOR}.{kind.value}" for kind in ProbeType)
 _BET, _REASON = "behavior.bet", "reasoning"
+# The processes that a session's evidence is the mean of, in words.
+_NUMBERS: Mapping[int, str] = MappingProxyType({2: "two", 3: "three"})
 _REDACTED = re.compile(r"\[REDACTED:")
 
 _DIRECTIONS: Mapping[str, str] = MappingProxyType(
@@ -172,9 +174,12 @@ def _session(signal: SignalReport) -> Iterator[Line]:
     yield Line(f"{inert(signal.code, NAME)}: evidence of {whole:,.4g} {after}; {decides}")
     done, decided = _number(signal, "observed"), _number(signal, "decided")
     if done is not None and decided is not None:
-        held = ", held down by what nobody vouches for" if whole < (done + decided) / 2 * 0.999 else ""
-        told = f"what was done {done:,.4g}, what was decided {decided:,.4g}"
-        yield Line(f"the mean of two bets that begin at 1{held}: {told}")
+        bets = {"what was done": done, "what was decided": decided}
+        if (exactly := _number(signal, "exactly")) is not None:
+            bets["what was decided by probabilities"] = exactly
+        told = [f"{name} {bet:,.4g}" for name, bet in bets.items()]
+        held = ", held down by what nobody vouches for" if whole < sum(bets.values()) / len(bets) * 0.999 else ""
+        yield Line(f"the mean of {_NUMBERS[len(told)]} bets that begin at 1{held}: {', '.join(told)}")
     disclosures = _count(signal, "disclosures")
     if disclosures:
         confirmed = _count(signal, "confirmed")

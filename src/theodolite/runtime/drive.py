@@ -112,7 +112,7 @@ class Panel:
         return replace(answer, detail=f"{query.role.value}: {told}")
 
     async def _in_time(self, model: Model, query: Query) -> Reply | Failure:
-        late = self._failed(Cause.TIMEOUT, f"no answer within {self._timeout} s")
+        late = self._failed(Cause.TIMEOUT, f"no answer within {self._timeout} s, the timeout of the panel")
         answer: Reply | Failure = late
         with anyio.move_on_after(self._timeout) as scope:
             answer = await attempt(partial(_answer, model, query), self.name, self.version)

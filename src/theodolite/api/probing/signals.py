@@ -145,7 +145,7 @@ def drift_signal(
         longitudinal_signal=longitudinal,
         escape_detected=said.fact("breach") == 1.0,
         anomaly=_word(said.fact("anomaly")),
-        measurable=said.fact("gate") != "failed",
+        measurable=said.fact("gate") != "failed" and said.fact("unclear") != 1.0,
         semantic_score=None if said.fact("judged") is None else _number(said.fact("judged")),
     )
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from theodolite.core.event import Tool
 from theodolite.core.gate import Gate
-from theodolite.core.inquiry import Dialogue, Draw, Query, Reply
+from theodolite.core.inquiry import Dialogue, Draw, Query, Reply, first_failure
 from theodolite.core.intent import Operator
 from theodolite.core.reading import Cause, Evidence, Fact, Failure, Reading
 from theodolite.detectors.behavior.arms import Arm, ProbeCase
@@ -202,10 +202,10 @@ class _Heard:
             asking.query(self.case, place, samples, first=not fresh and not self._read.get(place)) for place in places
         ]
         answers = yield tuple(asked)
+        if (failed := first_failure(answers)) is not None:
+            return asking.failure(failed.cause, failed.detail)
         for place, answer in zip(places, answers, strict=True):
-            if isinstance(answer, Failure):
-                return asking.failure(answer.cause, answer.detail)
-            if len(answer.draws) != samples and not answer.counts:
+            if isinstance(answer, Reply) and len(answer.draws) != samples and not answer.counts:
                 arm = f"{place[0].value}: {answer.model} gave {len(answer.draws)} of {samples} answers"
                 return asking.failure(Cause.MALFORMED, arm)
         for place, answer in zip(places, answers, strict=True):
@@ -214,6 +214,9 @@ class _Heard:
                 if answer.counts:
                     self._counts[place] = dict(answer.counts)
                 self._read.setdefault(place, []).extend(asking.read(answer))
+        for arm in (Arm.SUBJECT, Arm.REFERENCE):
+            if twin := self._read.get((arm, True)):
+                self._read[(arm, False)] = [response.beside(twin[0]) for response in self._read[(arm, False)]]
         return None
 
     def texts(self, place: _Place) -> str:

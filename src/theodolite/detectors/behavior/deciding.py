@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterator
 from msgspec import Struct
 
 from theodolite.core.gate import Gate, Shown
-from theodolite.core.inquiry import Query, Reply
+from theodolite.core.inquiry import Query, Reply, first_failure
 from theodolite.core.reading import Fact, Failure
 from theodolite.detectors.behavior.arms import Arm, ProbeCase
 from theodolite.detectors.behavior.readout import WORDINGS, Wording, difference, queries, question, read
@@ -93,7 +93,7 @@ def decided(
         for arm, twin in _ARMS
     ]
     answers = yield tuple([query for form in forms for query in form])
-    failed = next((answer for answer in answers if isinstance(answer, Failure)), None)
+    failed = first_failure(answers)
     if failed is not None:
         return failed.detail
     replies = iter([answer for answer in answers if isinstance(answer, Reply)])

@@ -104,6 +104,8 @@ _ROT13 = bytes.maketrans(
 _CODED = bytes([97 if code in _ALNUM + b"+/_-=%&#;\\" else 0 for code in range(256)])
 _PRINTED = bytes([97 if code in string.printable.encode() else 0 for code in _ALL])
 # Ten characters in base64 are 14 letters, and ten is the shortest run that counts.
+# The signs of base64, those of its form for URLs as the plain ones, and nothing else.
+_BASE64 = bytes([code if code in _ALNUM + b"+/" else b"\0+/"[b"-_".find(bytes([code])) + 1] for code in range(256)])
 _CODED_RUN, _PRINTED_RUN = b"a" * 14, b"a" * 10
 
 _PIECES = 2
@@ -295,7 +297,9 @@ def from_words(raw: bytes) -> bytes:
     found: list[str] = []
     for word in unbroken(raw).split(b"\n")[:_WORDS_READ]:
         told = letters(word)
-        read = [binascii.a2b_base64(told + b"A" * (-len(told) % 4))]
+        # What base64 says beyond ASCII has its other two signs as well, of which a URL has others.
+        coded = [piece for piece in word.translate(_BASE64).split(b"\0") if len(piece) >= len(_CODED_RUN)]
+        read = [binascii.a2b_base64(piece + b"A" * (-len(piece) % 4)) for piece in dict.fromkeys((told, *coded))]
         if not told.translate(None, _HEX):
             read.append(binascii.unhexlify(told[: len(told) // 2 * 2]))
         found += [octets.decode(errors="ignore") for octets in read if _is_text(octets)]

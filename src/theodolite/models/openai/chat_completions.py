@@ -6,8 +6,10 @@ what they say.
 
 from __future__ import annotations
 
-from msgspec import Struct
+import msgspec
+from msgspec import Raw, Struct
 
+from theodolite.core.arguments import is_mapping, is_sequence
 from theodolite.core.errors import ModelError
 from theodolite.core.inquiry import Draw, Query
 from theodolite.core.reading import Cause
@@ -22,19 +24,12 @@ PATH = "/chat/completions"
 _ROLES = frozenset({"system", "developer", "user", "assistant"})
 
 
-class _Function(Struct, gc=False):
-    name: str
-    arguments: str | dict[str, object] = ""
-
-
-class _Call(Struct, gc=False):
-    function: _Function | None = None
-
-
 class _Message(Struct, gc=False):
-    content: str | None = None
+    """What a model wrote, which may be of any form: it is read part by part, so that one does not hide another."""
+
+    content: str | list[object] | dict[str, object] | None = None
     refusal: str | None = None
-    tool_calls: tuple[_Call, ...] | None = None
+    tool_calls: object = None
 
 
 class _Token(Struct, gc=False):
@@ -122,8 +117,30 @@ def _said(choice: _Choice, query: Query) -> Said:
     if choice.finish_reason == "length" and not query.options:
         raise ModelError("the answer was cut at max_tokens: raise it", cause=Cause.MALFORMED)
     message = choice.message
-    functions = [call.function for call in message.tool_calls or () if call.function is not None]
-    calls = tuple([call_of(function.name, function.arguments) for function in functions])
     tokens = (choice.logprobs.content or ()) if choice.logprobs else ()
     first = next((token.top_logprobs for token in tokens if token.token.strip()), ())
-    return Said(Draw(text=message.content or message.refusal or "", tool_calls=calls), first)
+    return Said(
+        Draw(text=_text(message.content) or message.refusal or "", tool_calls=_calls(message.tool_calls)), first
+    )
+
+
+def _text(content: object) -> str:
+    """Return the text of a message: its own, or that of its blocks; what has none as JSON."""
+    parts = content if is_sequence(content) else () if content is None else (content,)
+    texts = [part.get("text") if is_mapping(part) else part for part in parts]
+    pairs = zip(texts, parts, strict=True)
+    return "".join([text if isinstance(text, str) else msgspec.json.encode(part).decode() for text, part in pairs])
+
+
+def _calls(given: object) -> tuple[Raw, ...]:
+    """Return the calls that were tried; what is none as JSON, which whoever reads the answer will call malformed."""
+    calls = given if is_sequence(given) else () if given is None else (given,)
+    return tuple([_call(call) for call in calls])
+
+
+def _call(given: object) -> Raw:
+    function = given.get("function") if is_mapping(given) else None
+    name = function.get("name") if is_mapping(function) else None
+    if not is_mapping(function) or not isinstance(name, str):
+        return Raw(msgspec.json.encode(given))
+    return call_of(name, function.get("arguments", ""))
