@@ -137,7 +137,10 @@ def test_one_that_hangs_is_given_up_when_the_panel_s_patience_ends(make: Make, h
     with HANGS[hang]() as hanging, FakeProvider("yes") as well:
         (first, second), took = compared(make(hanging), make(well), timeout=PATIENCE)
     assert isinstance(first, Failure)
-    assert (first.cause, first.detail) == (Cause.TIMEOUT, f"subject: no answer within {PATIENCE} s")
+    assert (first.cause, first.detail) == (
+        Cause.TIMEOUT,
+        f"subject: no answer within {PATIENCE} s, the timeout of the panel",
+    )
     assert isinstance(second, Reply)
     assert took < PATIENCE + MARGIN
 

@@ -69,13 +69,14 @@ def test_it_keeps_to_a_schema(local_base_url: str) -> None:
     assert verdict.decision in {"comply", "decline"}
 
 
-def test_its_log_probabilities_become_a_choice(local_base_url: str) -> None:
+def test_what_begins_in_words_is_drawn_and_not_read_from_log_probabilities(local_base_url: str) -> None:
+    """This model puts less than nine tenths on the letters of the options, so that their shares say little of it."""
     query = Query(role=Role.JUDGE, prompt="Is the sky blue?", options=("yes", "no"))
-    first, second = (ask(model(local_base_url), query) for _ in range(2))
-    assert [option for option, _ in first.choice] == ["yes", "no"]
-    assert sum(chance for _, chance in first.choice) == pytest.approx(1.0)
-    assert all(chance > 0.0 for _, chance in first.choice)
-    assert dict(second.choice) == pytest.approx(dict(first.choice), abs=1e-3)
+    reply = ask(model(local_base_url), query)
+    assert not reply.exact
+    assert [option for option, _ in reply.choice] == ["yes", "no"]
+    assert sum(chance for _, chance in reply.choice) == pytest.approx(1.0)
+    assert dict(reply.choice)[reply.draws[0].text] == 1.0
 
 
 def test_it_is_told_of_tools(local_base_url: str) -> None:

@@ -72,7 +72,10 @@ def test_a_model_that_hangs_is_a_timeout_and_is_cancelled() -> None:
         panel = Panel({Role.SUBJECT: model}, timeout=0.02)
         [failure] = portal.call(panel.ask_all, (SUBJECT,))
     assert isinstance(failure, Failure)
-    assert (failure.cause, failure.detail) == (Cause.TIMEOUT, "subject: no answer within 0.02 s")
+    assert (failure.cause, failure.detail) == (
+        Cause.TIMEOUT,
+        "subject: no answer within 0.02 s, the timeout of the panel",
+    )
     assert model.asked == (SUBJECT,)
 
 
@@ -153,7 +156,10 @@ def test_an_error_that_a_model_makes_of_being_cancelled_is_a_timeout() -> None:
 
     [failure] = ask(Panel({Role.SUBJECT: Sulking()}, timeout=0.01), SUBJECT)
     assert isinstance(failure, Failure)
-    assert (failure.cause, failure.detail) == (Cause.TIMEOUT, "subject: no answer within 0.01 s")
+    assert (failure.cause, failure.detail) == (
+        Cause.TIMEOUT,
+        "subject: no answer within 0.01 s, the timeout of the panel",
+    )
 
 
 def test_when_one_query_fails_the_others_of_its_comparison_are_cancelled() -> None:
