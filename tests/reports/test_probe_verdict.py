@@ -206,6 +206,10 @@ def test_probes_without_an_answer_are_counted_and_told() -> None:
     assert some is not None
     assert (some.answered, some.failed) == (4, 1)
     assert some.text == "not enough evidence: 1 of 5 probes got no answer; the others show no drift"
+    worse = came_to(session(*probes(4, 30.0), (unanswered(),)))
+    assert worse is not None
+    assert (worse.verdict, worse.failed) == (ProbeVerdict.NOT_ENOUGH_EVIDENCE, 1)
+    assert worse.text.startswith("not enough evidence: the copy did worse than benign conversations, and not often")
 
 
 @pytest.mark.parametrize("e_value", [0.5, 227.0, 420.0])

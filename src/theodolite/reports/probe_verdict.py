@@ -186,9 +186,10 @@ def _lacks(seen: _Seen) -> str:
         return f"no probe was answered ({inert(seen.failures[0].detail, QUOTE)})"
     if seen.surrogate:
         return "the model that answered is not named by the recording, so that nothing follows for this agent"
-    if seen.own > 1.0 and seen.gate == "failed":  # what was done is evidence with any model
-        return _worse(seen)
-    if seen.unclear == seen.answered and seen.own <= 1.0:
+    if seen.own > 1.0:
+        # What was done is evidence with any model, and no lack makes it none.
+        return _worse(seen) if seen.gate == "failed" or seen.failures else ""
+    if seen.unclear == seen.answered:
         several = "the answer says" if seen.answered == 1 else f"all {seen.answered} answers say"
         return f"{several} neither yes nor no: is this the model and the endpoint that the agent uses?"
     if seen.failed:
