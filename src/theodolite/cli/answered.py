@@ -16,12 +16,11 @@ from theodolite.reports.probes import DETECTOR
 from theodolite.runtime.opened import opened
 from theodolite.runtime.session import Session
 
-__all__ = ("ARMS", "EXACT", "Answered", "again", "foreseen")
+__all__ = ("Answered", "again", "exactly", "foreseen")
 
-ARMS = 2
-"""Who is asked again where the first answers are alike: as detectors.behavior.asking has it."""
-EXACT = 9
-"""The questions of an exact decision, three in three orders: as detectors.behavior.deciding has them."""
+# Who is asked again where the first answers are alike, as detectors.behavior.asking has it; the questions of an exact
+# decision, three in three orders, as detectors.behavior.deciding has them.
+_ARMS, _EXACT = 2, 9
 
 
 class Answered:
@@ -84,17 +83,22 @@ class _Heard:
 def again(instrument: Instrument) -> int:
     """Return how many calls a probe takes beyond its first round where the first answers are alike: most do."""
     samples = instrument.settings.detectors.get(DETECTOR, {}).get("samples", BehaviorSettings().samples)
-    return ARMS * (samples - 1) if isinstance(samples, int) else 0
+    return _ARMS * (samples - 1) if isinstance(samples, int) else 0
+
+
+def exactly(instrument: Instrument) -> int:
+    """Return how many calls a probe takes where a gate lets decisions be read exactly; 0 where none does."""
+    fitted = instrument.monitor.fleet.calibration
+    return _EXACT if fitted is not None and any(map(read_exactly, fitted.gates.values())) else 0
 
 
 def foreseen(session: Session, instrument: Instrument) -> int:
     """Return about how many calls the open probes of a session will take: nobody knows before they are answered."""
-    fleet = instrument.monitor.fleet
     detector = next((one for one in instrument.monitor.detectors if isinstance(one, BehaviorDetector)), None)
     if detector is None:
         return 0
-    more = again(instrument)
-    if fleet.calibration is not None and any(map(read_exactly, fleet.calibration.gates.values())):
-        more += EXACT
-    cases = [one.subject for one in opened(session, fleet.askers) if isinstance(one.subject, ProbeCase)]
+    more = again(instrument) + exactly(instrument)
+    cases = [
+        one.subject for one in opened(session, instrument.monitor.fleet.askers) if isinstance(one.subject, ProbeCase)
+    ]
     return sum(more + sum(query.samples for query in detector.queries(case)) for case in cases)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from theodolite.cli.answered import EXACT, again
+from theodolite.cli.answered import again, exactly
 from theodolite.cli.exits import NOT_JUDGED, NOTHING
 from theodolite.cli.judging import Judging, Request, Verb
 from theodolite.cli.output import Show
@@ -15,7 +15,6 @@ from theodolite.config.models import LocalSettings
 from theodolite.config.settings import Settings
 from theodolite.config.wiring import Instrument
 from theodolite.core.reader import Unreadable
-from theodolite.detectors.behavior.deciding import read_exactly
 from theodolite.reports.escaping import inert
 from theodolite.reports.layout import Block, Paragraph, Span, Style, counted
 from theodolite.reports.probes import DETECTOR
@@ -118,8 +117,7 @@ class _Text:
         """Return what comes after the first answers: never less than was counted, and so much more at most."""
         table = self._settings.detectors.get(DETECTOR, {})
         alike = again(self._instrument)
-        fitted = self._instrument.monitor.fleet.calibration
-        exact = EXACT if fitted is not None and any(map(read_exactly, fitted.gates.values())) else 0
+        exact = exactly(self._instrument)
         parts = {
             f"{alike} where the first pair does the same": alike,
             f"{_FRESH} where the copy alone tells the planted reference": _FRESH,

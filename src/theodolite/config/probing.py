@@ -24,7 +24,7 @@ from theodolite.core.text import brief
 from theodolite.detectors.behavior.detector import BehaviorDetector
 from theodolite.detectors.behavior.isolation import Sampling
 from theodolite.detectors.behavior.library import ProbeLibrary, shipped
-from theodolite.detectors.behavior.references import Kind, Length, Reference, Written, faults, lacking
+from theodolite.detectors.behavior.references import Kind, Length, Reference, Written, faults, one_sided
 from theodolite.detectors.fusion import HijackFusion
 from theodolite.detectors.fusion import shipped as shipped_fusion
 
@@ -121,9 +121,8 @@ def references_of(file: str, settings: Settings) -> tuple[Reference, ...]:
         raise ConfigError(
             f"{path}: no length has at least {FEWEST_REFERENCES} contexts, so that none would count: {told}"
         )
-    for length, count in lengths.items():
-        if count >= FEWEST_REFERENCES and (why := lacking(length, references)):
-            raise ConfigError(f"{path}: {why}")
+    if why := one_sided(references):
+        raise ConfigError(f"{path}: {why}")
     return references
 
 

@@ -23,7 +23,7 @@ from theodolite.core.text import brief, printable
 from theodolite.detectors.behavior.accumulation import DriftAccumulator
 from theodolite.detectors.behavior.detector import BehaviorSettings
 from theodolite.detectors.behavior.library import ProbeLibrary, shipped
-from theodolite.detectors.behavior.references import Length, Reference, faults, lacking
+from theodolite.detectors.behavior.references import Length, Reference, faults, lacking, one_sided
 
 __all__ = (
     "ContextlessShadowBaseline",
@@ -222,7 +222,6 @@ def references_of(references: Iterable[Reference]) -> tuple[Reference, ...]:
     lengths = Counter([Length.of(one.said) for one in own])
     if own and max(lengths.values()) < FEWEST_REFERENCES:
         raise ConfigError(f"references: {lacking(lengths.most_common(1)[0][0], own)}")
-    for length, count in lengths.items():
-        if count >= FEWEST_REFERENCES and (why := lacking(length, own)):
-            raise ConfigError(f"references: {why}")
+    if why := one_sided(own):
+        raise ConfigError(f"references: {why}")
     return own

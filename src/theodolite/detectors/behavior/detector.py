@@ -59,8 +59,6 @@ _COVERED = 20
 _MODELS = 8
 # Temperature and top_p, or one of them alone: of four ways at least two say otherwise of one of them.
 _SAMPLINGS = 4
-
-
 # Reasons that a session is told of why no probe could be put, each once. Our choice: more than there are as a rule.
 _REASONS = 8
 

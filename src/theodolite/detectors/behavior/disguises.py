@@ -103,9 +103,9 @@ _ROT13 = bytes.maketrans(
 # By byte: "a" for each character of a run.
 _CODED = bytes([97 if code in _ALNUM + b"+/_-=%&#;\\" else 0 for code in range(256)])
 _PRINTED = bytes([97 if code in string.printable.encode() else 0 for code in _ALL])
-# Ten characters in base64 are 14 letters, and ten is the shortest run that counts.
 # The signs of base64, those of its form for URLs as the plain ones, and nothing else.
 _BASE64 = bytes([code if code in _ALNUM + b"+/" else b"\0+/"[b"-_".find(bytes([code])) + 1] for code in range(256)])
+# Ten characters in base64 are 14 letters, and ten is the shortest run that counts.
 _CODED_RUN, _PRINTED_RUN = b"a" * 14, b"a" * 10
 
 _PIECES = 2

@@ -110,7 +110,8 @@ class ProbeLibrary(Struct, frozen=True, kw_only=True):
         Raises ConfigError that names the document, the probe, the field and the reason.
         """
         templates: list[ProbeTemplate] = []
-        if not _made_by(Mapping, documents):
+        given: object = documents
+        if not is_mapping(given):
             raise ConfigError(f"documents are TOML texts by name, as a mapping, not {brief(documents)}")
         for name, text in documents.items():
             templates.extend(_read(text, name, {template.id for template in templates}))
@@ -232,13 +233,9 @@ def _digest(templates: Sequence[ProbeTemplate]) -> str:
     return hashlib.sha256(msgspec.json.encode(templates, order="deterministic")).hexdigest()[:8]
 
 
-def _made_by(kind: type, given: object) -> bool:
-    """Whether a caller without a type checker gave what the type says."""
-    return isinstance(given, kind)
-
-
 def _parsed(text: str, name: str) -> Mapping[str, object]:
-    if not _made_by(str, text):
+    given: object = text
+    if not isinstance(given, str):
         raise ConfigError(f"{name} is given as the text of a TOML document, not as {brief(text)}")
     if len(text) > _DOCUMENT:
         raise ConfigError(f"{name} has {len(text):,} characters, and {_DOCUMENT:,} are the most")

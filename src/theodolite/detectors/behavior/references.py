@@ -36,6 +36,7 @@ __all__ = (
     "lacking",
     "like",
     "nearest",
+    "one_sided",
     "p_value",
     "shipped",
     "z",
@@ -193,6 +194,13 @@ def lacking(length: Length, contexts: Sequence[Reference]) -> str:
         f"{kinds[few]} of {kinds.total()} benign contexts of the length {length.value!r} are of the kind "
         f"{few.value!r}, and at least {_FEWEST_OF_KIND} of each kind are needed"
     )
+
+
+def one_sided(contexts: Sequence[Reference]) -> str:
+    """Return what contexts lack of a kind at a length that there are 30 of; nothing where they lack nothing there."""
+    lengths = Counter([Length.of(context.said) for context in contexts])
+    told = [lacking(length, contexts) for length, count in lengths.items() if count >= FEWEST_REFERENCES]
+    return next(filter(None, told), "")
 
 
 def held_against(length: Length, own: Sequence[Reference] = ()) -> tuple[Reference, ...]:
