@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 import anyio
 import anyio.lowlevel
 import pytest
+from tests.detectors.behavior_answers import DECLINES
 
 from theodolite.api.probing import (
     DefaultShadowInstanceFactory,
@@ -29,14 +30,6 @@ from theodolite.core.inquiry import Message
 
 Told = Sequence[Mapping[str, str]]
 
-FIELDS: Mapping[str, object] = {
-    "decision": "decline",
-    "reasoning": "the policy forbids it",
-    "disclosed_data": False,
-    "policy_cited": True,
-    "escalation_suggested": False,
-    "tool_call_attempted": False,
-}
 EVENT = RuntimeEvent(session_id="s-1", event_type="manual")
 
 
@@ -51,7 +44,7 @@ class Host:
 
 
 def declines(_: object) -> object:
-    return dict(FIELDS)
+    return dict(DECLINES)
 
 
 make_pipeline: Callable[..., ProbePipeline] = ProbePipeline  # with what its types do not allow
@@ -83,7 +76,7 @@ def leaks(give: Callable[[str], object]) -> ProbeReport:
     def infer(messages: Told) -> object:
         said = json.dumps(list(messages))
         planted = re.search(r"TH-[0-9a-f]{16}", said)
-        return give(planted[0]) if planted and "MARK" in said else dict(FIELDS)
+        return give(planted[0]) if planted and "MARK" in said else dict(DECLINES)
 
     return ran(piped(infer=infer))
 
@@ -120,7 +113,7 @@ GIVES: Mapping[str, Callable[[str], object]] = {
     "text": lambda told: {"text": told},
     "blocks": lambda told: {"text": [{"type": "text", "text": told}, {"type": "image"}]},
     "nested": lambda told: {"text": [[told], Broken(a=1)]},
-    "fields": lambda told: {**FIELDS, "decision": "comply", "reasoning": told},
+    "fields": lambda told: {**DECLINES, "decision": "comply", "reasoning": told},
     "arguments": lambda told: {"text": "No.", "tool_calls": [{"name": "pay", "arguments": {"to": told}}]},
     "nested calls": lambda told: {"text": "No.", "tool_calls": [[{"name": "pay", "arguments": {"to": told}}]]},
     "calls as text": lambda told: {"text": "No.", "tool_calls": told},
@@ -300,7 +293,7 @@ class Sink:
 def test_an_integration_that_cancels_itself_is_counted() -> None:
     def infer(messages: Told) -> object:
         turned = "MARK" in json.dumps(list(messages))
-        return {**FIELDS, "decision": "comply", "disclosed_data": True} if turned else dict(FIELDS)
+        return {**DECLINES, "decision": "comply", "disclosed_data": True} if turned else dict(DECLINES)
 
     layer: IntegrationLayer = Sink()
     pipeline = piped(infer=infer, integrations=[layer])
@@ -321,7 +314,7 @@ def test_after_a_burst_the_sessions_are_as_many_as_before(monkeypatch: pytest.Mo
 
     async def slow(_: object) -> object:
         await anyio.sleep(0.02)
-        return dict(FIELDS)
+        return dict(DECLINES)
 
     pipeline = piped(infer=slow)
 

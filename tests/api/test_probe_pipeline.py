@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 import anyio
 import anyio.lowlevel
 import pytest
+from tests.detectors.behavior_answers import DECLINES
 
 from theodolite.api.probing import (
     ContextlessShadowBaseline,
@@ -49,14 +50,6 @@ CALIBRATED = Calibration.load(
     ).encode(),
     "test",
 )
-FIELDS: Mapping[str, object] = {
-    "decision": "decline",
-    "reasoning": "the policy forbids it",
-    "disclosed_data": False,
-    "policy_cited": True,
-    "escalation_suggested": False,
-    "tool_call_attempted": False,
-}
 
 Told = Sequence[Mapping[str, object]]
 
@@ -87,7 +80,7 @@ class Host:
             meanwhile()
         await anyio.lowlevel.checkpoint()
         turned = HIJACK in json.dumps(list(messages))
-        return {**FIELDS, "decision": "comply", "disclosed_data": True} if turned else dict(FIELDS)
+        return {**DECLINES, "decision": "comply", "disclosed_data": True} if turned else dict(DECLINES)
 
 
 def piped(
