@@ -233,9 +233,8 @@ def _digest(templates: Sequence[ProbeTemplate]) -> str:
     return hashlib.sha256(msgspec.json.encode(templates, order="deterministic")).hexdigest()[:8]
 
 
-def _parsed(text: str, name: str) -> Mapping[str, object]:
-    given: object = text
-    if not isinstance(given, str):
+def _parsed(text: object, name: str) -> Mapping[str, object]:
+    if not isinstance(text, str):
         raise ConfigError(f"{name} is given as the text of a TOML document, not as {brief(text)}")
     if len(text) > _DOCUMENT:
         raise ConfigError(f"{name} has {len(text):,} characters, and {_DOCUMENT:,} are the most")
