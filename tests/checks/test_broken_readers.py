@@ -199,6 +199,15 @@ class Hoarding(Honest):
         yield from list(super().read(stream, file))
 
 
+class Circling(Honest):
+    """Leaves what only the collector frees."""
+
+    def item(self, line: bytes, number: int, file: str) -> Recorded:
+        held: list[object] = [bytes(1_000)]
+        held.append(held)
+        return super().item(line, number, file)
+
+
 def _on(factory: Callable[[], Reader], long: Callable[[int], bytes] | None = _long) -> ReaderFixture:
     return ReaderFixture(factory=factory, samples=SAMPLES, foreign=FOREIGN, long=long)
 
@@ -218,7 +227,7 @@ MUTANTS: dict[str, dict[str, ReaderFixture]] = {
     "ordered": {"from the end": _on(Backwards)},
     "refuses_own_events": {"trusts": _on(Trusting)},
     "goes_on": {"stops": _on(Stopping), "another line": _on(CountingFromZero), "nothing to see": _on(Honest, None)},
-    "bounded": {"reads all first": _on(Hoarding), "nothing to see": _on(Honest, None)},
+    "bounded": {"reads all first": _on(Hoarding), "leaves cycles": _on(Circling), "nothing to see": _on(Honest, None)},
 }
 CASES = [(law, how) for law, mutants in MUTANTS.items() for how in mutants]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
+from typing import ClassVar
 
 from msgspec import UNSET, Raw, UnsetType
 from msgspec.json import Decoder, Encoder
@@ -19,8 +20,6 @@ __all__ = ("Calls",)
 
 # Requests for approval that may still be answered, like the calls whose results may still come.
 _MAX_REQUESTS = 1024
-# Takes an item, undecoded and decoded.
-_Tell = Callable[[Raw | bytes, form.Item], None]
 # JSON, or an object and what is in it.
 _OBJECT: Decoder[dict[str, Raw] | str | list[Raw] | bool | int | float | None] = Decoder(
     dict[str, Raw] | str | list[Raw] | bool | int | float | None
@@ -38,30 +37,17 @@ class Calls:
         self.answered = False
         self._under = under
         self._requests: dict[str, bytes] = {}
-        self._by_model: Mapping[str, _Tell] = {
-            "function_call": self._function,
-            "custom_tool_call": self._custom,
-            "mcp_call": self._mcp,
-            "mcp_approval_request": self._request,
-            **dict.fromkeys(BUILT_IN, self._built_in),
-        }
-        self._by_others: Mapping[str, _Tell] = {
-            "mcp_list_tools": self._listing,
-            "mcp_approval_response": self._approval,
-            "tool_search_output": self._found_tools,
-            **dict.fromkeys(OUTPUTS, self._output),
-        }
 
     def of_model(self, kind: str) -> bool:
         """Whether an item of this type is a call."""
-        return kind in self._by_model
+        return kind in self._BY_MODEL
 
     def tell(self, kind: str, data: Raw | bytes, item: form.Item) -> bool:
         """Tell an item; whether it is one of these."""
-        told = self._by_model.get(kind) or self._by_others.get(kind)
+        told = self._BY_MODEL.get(kind) or self._BY_OTHERS.get(kind)
         if told is None:
             return False
-        told(data, item)
+        told(self, data, item)
         return True
 
     def _call(self, item: form.Item, tool: str, *, hosted: bool = False) -> tuple[Call, str]:
@@ -193,6 +179,22 @@ class Calls:
         number = under.text(item.call_id, "call_id")
         call = under.call(number, "tool_search")
         under.returns(call, "\n".join(tool.name for tool in tools), Channel.TOOL_RESULT_PART)
+
+    # What tells an item of a type, undecoded and decoded. Of the class: methods bound to itself would keep each
+    # conversation alive until the next collection.
+    _BY_MODEL: ClassVar[Mapping[str, Callable[[Calls, Raw | bytes, form.Item], None]]] = {
+        "function_call": _function,
+        "custom_tool_call": _custom,
+        "mcp_call": _mcp,
+        "mcp_approval_request": _request,
+        **dict.fromkeys(BUILT_IN, _built_in),
+    }
+    _BY_OTHERS: ClassVar[Mapping[str, Callable[[Calls, Raw | bytes, form.Item], None]]] = {
+        "mcp_list_tools": _listing,
+        "mcp_approval_response": _approval,
+        "tool_search_output": _found_tools,
+        **dict.fromkeys(OUTPUTS, _output),
+    }
 
 
 def _given(raw: Raw | UnsetType) -> bool:
