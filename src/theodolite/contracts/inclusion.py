@@ -1,0 +1,434 @@
+"""Whether all that one schema accepts is accepted by another one; where that cannot be shown, why.
+
+Sound, not complete: with nothing missed every value that the left accepts is accepted by the right, except that names
+which the right declares and the left leaves open are told, not refused (`Why.DECLARED`). Where nothing can be shown,
+such as for two patterns, it is missed. Recursion through references is taken by coinduction: while a pair is being
+compared it counts as shown, since the values below it are smaller.
+
+Source: the rules follow those of A. Habib, A. Shinnar, M. Hirzel and M. Pradel, Finding data compatibility bugs with
+JSON subschema checking, ISSTA 2021, without its normal form, which can grow exponentially.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+
+from msgspec import Struct
+
+from theodolite.contracts.nodes import EVERY_TYPE, Node, canonical, expand, is_list, named, types_of
+from theodolite.contracts.nodes import type_of as kind_of
+from theodolite.contracts.rules import RULES, said
+
+__all__ = ("Inclusion", "Missed", "Why")
+
+# Pairs of places that are compared, and levels (our choice): a document of 13 MB has some 300,000 places.
+STEPS, LEVELS = 2_000_000, 150
+# What is compared as it is written, because no rule says which of two is narrower.
+_AS_WRITTEN = ("contains", "minContains", "maxContains", "$dynamicRef", "$recursiveRef", "discriminator", "readOnly")
+_WHOLE = ("unevaluatedProperties", "unevaluatedItems")
+_OBJECT = frozenset({"object"})
+# One schema for each type, to split a union of types by.
+_TYPED = {kind: Node({"type": "number" if kind == "fraction" else kind}) for kind in sorted(EVERY_TYPE)}
+_Nodes = tuple[Node, ...]
+
+
+class Why(StrEnum):
+    """Why a value that the left accepts may be refused by the right."""
+
+    NARROWER = "narrower"
+    DECLARED = "declared"
+
+
+class Missed(Struct, frozen=True):
+    """A place where the right may refuse what the left accepts: JSON Pointer into the value, `*` for any name or item.
+
+    `keyword` is what the right asks there, `what` says how both differ.
+    """
+
+    pointer: str
+    keyword: str
+    what: str
+    why: Why = Why.NARROWER
+
+    def below(self, token: str) -> Missed:
+        """Return the same, seen from one level higher."""
+        return Missed(f"/{token}{self.pointer}", self.keyword, self.what, self.why)
+
+
+_Found = tuple[Missed, ...]
+
+
+class Inclusion:
+    """Compares schemas and remembers what it has compared; made once for two sets of documents.
+
+    The work is bounded: beyond two million pairs, or 150 levels, all that is left is missed. Cost of a pair: linear in
+    its keywords, quadratic in branches of a union.
+
+    >>> narrow, wide = Node({"type": "integer"}), Node({"type": "number", "minimum": 0})
+    >>> [(missed.keyword, missed.what) for missed in Inclusion().missed(narrow, wide)]
+    [('minimum', 'none -> 0')]
+    """
+
+    def __init__(self, steps: int = STEPS) -> None:
+        self._steps = steps
+        self._known: dict[tuple[frozenset[int], frozenset[int]], tuple[_Found, _Nodes, _Nodes]] = {}
+        self._under_way: dict[tuple[frozenset[int], frozenset[int]], int] = {}
+        self._assumed = LEVELS
+
+    def missed(self, left: Node, right: Node) -> tuple[Missed, ...]:
+        """Return where the right may refuse what the left accepts; nothing where it refuses none of it."""
+        return self._within(expand(left), expand(right))
+
+    def _within(self, left: _Nodes, right: _Nodes) -> _Found:
+        mine = {id(node.schema) for node in left}
+        right = tuple([node for node in right if node.schema is not True and id(node.schema) not in mine])
+        if not right or not types_of(left):
+            return ()
+        key = (frozenset(mine), frozenset([id(node.schema) for node in right]))
+        known = self._known.get(key)
+        if known is not None:
+            return known[0]
+        if (level := self._under_way.get(key)) is not None:
+            self._assumed = min(self._assumed, level)
+            return ()
+        self._steps -= 1
+        depth = len(self._under_way)
+        if self._steps < 0 or depth >= LEVELS:
+            self._assumed = 0  # not to be remembered: elsewhere there may be room
+            return (Missed("", "", "too large or too deep to compare"),)
+        return self._compared(key, left, right, depth)
+
+    def _compared(self, key: tuple[frozenset[int], frozenset[int]], left: _Nodes, right: _Nodes, depth: int) -> _Found:
+        outer, self._assumed = self._assumed, LEVELS
+        self._under_way[key] = depth
+        found = tuple(dict.fromkeys(self._all(left, right)))
+        del self._under_way[key]
+        # What rests on a pair further out that is not shown yet may not be used anywhere else.
+        if self._assumed >= depth or any(missed.why is Why.NARROWER for missed in found):
+            self._known[key] = (found, left, right)  # with the schemas, whose ids these are
+        self._assumed = min(outer, self._assumed if self._assumed < depth else LEVELS)
+        return found
+
+    def _all(self, left: _Nodes, right: _Nodes) -> Iterator[Missed]:
+        types = types_of(left)
+        if any(node.schema is False for node in right):
+            yield Missed("", "", "nothing is accepted any more")
+            return
+        yield from _typed(left, right, types)
+        for node in right:
+            for rule in RULES:
+                if rule.types & types:
+                    yield from [Missed(*one) for one in rule.broken(left, node, types)]
+            yield from self._written(left, node)
+            yield from self._logical(left, node)
+        if "object" in types:
+            yield from self._names(left, right)
+        if "array" in types:
+            yield from self._items(left, right)
+
+    # -- what is compared as it is written --
+
+    def _written(self, left: _Nodes, node: Node) -> Iterator[Missed]:
+        for keyword in _AS_WRITTEN:
+            if keyword in node.keywords and not any(_same(one, node, keyword) for one in left):
+                yield Missed("", keyword, "not as it was")
+        lost = node.keywords.get("$ref") if node.followed() is None else None
+        if lost is not None and not any(one.keywords.get("$ref") == lost for one in left):
+            yield Missed("", "$ref", "leads nowhere that is known")
+        for keyword in _WHOLE:
+            if keyword in node.keywords and not any(_alike(one, node, set()) for one in left):
+                yield Missed("", keyword, "not as it was, or what it counts is not")
+        if "if" in node.keywords:
+            yield from self._conditional(left, node)
+
+    def _conditional(self, left: _Nodes, node: Node) -> Iterator[Missed]:
+        for one in left:
+            if _same(one, node, "if") and not any(
+                self._within(expand(one.child(one.keywords.get(arm))), expand(node.child(node.keywords.get(arm))))
+                for arm in ("then", "else")
+            ):
+                return
+        if "then" in node.keywords or "else" in node.keywords:
+            yield Missed("", "if", "a condition is new or not as it was")
+
+    # -- unions --
+
+    def _logical(self, left: _Nodes, node: Node) -> Iterator[Missed]:
+        if is_list(branches := node.keywords.get("anyOf")):
+            yield from self._any(left, [node.child(branch) for branch in branches], "anyOf")
+        if is_list(branches := node.keywords.get("oneOf")) and not self._alternatives(left, node):
+            several = [node.child(branch) for branch in branches]
+            if _apart(several):
+                yield from self._any(left, several, "oneOf")
+            else:
+                yield Missed("", "oneOf", "not as it was, and its alternatives may overlap")
+        if "not" in node.keywords:
+            wanted = expand(node.child(node.keywords["not"]))
+            refused = [one.child(one.keywords["not"]) for one in left if "not" in one.keywords]
+            if all(self._within(wanted, expand(one)) for one in refused):
+                yield Missed("", "not", "refuses what was not refused")
+        for name, schema in named(node.keywords.get("dependentSchemas")).items():
+            wanted = expand(node.child(schema))
+            given = [one for one in left if name in named(one.keywords.get("dependentSchemas"))]
+            if all(
+                self._within(expand(one.child(named(one.keywords["dependentSchemas"])[name])), wanted) for one in given
+            ):
+                yield Missed(f"/{_token(name)}", "dependentSchemas", "asks more of what stands beside it")
+
+    def _alternatives(self, left: _Nodes, node: Node) -> bool:
+        """Whether the left has the same exclusive alternatives, one by one."""
+        wanted = node.keywords["oneOf"]
+        for one in left:
+            mine = one.keywords.get("oneOf")
+            if is_list(mine) and is_list(wanted) and len(mine) == len(wanted):
+                pairs = [(expand(one.child(a)), expand(node.child(b))) for a, b in zip(mine, wanted, strict=True)]
+                if not any(self._within(a, b) or self._within(b, a) for a, b in pairs):
+                    return True
+        return False
+
+    def _any(self, left: _Nodes, branches: Sequence[Node], keyword: str) -> _Found:
+        told = self._somewhere(left, branches)
+        if _shown(told):
+            return told
+        for several in _parts(left):
+            found = self._each(left, several, branches, keyword)
+            if _shown(found) or len(several) == len(branches):
+                return found
+            told = told if len(told) < len(found) else found
+        return (Missed("", keyword, "an alternative is gone, or accepts less"),) if len(branches) > 1 else told
+
+    def _each(self, left: _Nodes, parts: Sequence[_Nodes], branches: Sequence[Node], keyword: str) -> _Found:
+        found: list[Missed] = []
+        for place, part in enumerate(parts):
+            likely = [*branches[place : place + 1], *branches[:place], *branches[place + 1 :]]
+            told = self._somewhere((*left, *part), likely)
+            if not _shown(told) and len(parts) != len(branches):
+                told = (Missed("", keyword, f"alternative {place + 1} is gone, or accepts less"),)
+            found += told
+        return tuple(found)
+
+    def _somewhere(self, left: _Nodes, branches: Sequence[Node]) -> _Found:
+        """Return what is missed in the first branch that takes all of the left, or else in the first branch."""
+        first: _Found | None = None
+        for branch in branches:
+            told = self._within(left, expand(branch))
+            if _shown(told):
+                return told
+            first = told if first is None else first
+        return (Missed("", "anyOf", "nothing is accepted any more"),) if first is None else first
+
+    # -- objects and arrays --
+
+    def _names(self, left: _Nodes, right: _Nodes) -> Iterator[Missed]:
+        declared = {name for one in left for name in named(one.keywords.get("properties"))}
+        open_to_any = not any(_closed(one) for one in left)
+        for node in right:
+            if "patternProperties" in node.keywords:
+                yield from self._patterned(left, node)
+                continue
+            properties, rest = named(node.keywords.get("properties")), _rest(node)
+            for name in sorted({*properties, *(declared if rest is not None else ())}):
+                target = node.child(properties[name]) if name in properties else rest
+                if target is None or target.schema is True:
+                    continue
+                if name in declared or not open_to_any:
+                    yield from self._below(name, [_at(one, name) for one in left], target)
+                else:
+                    yield Missed(f"/{_token(name)}", "properties", "declared now", Why.DECLARED)
+            if rest is not None:
+                yield from self._below("*", [_rest(one) if _sole(one) else None for one in left], rest)
+            if "propertyNames" in node.keywords:
+                wanted = node.child(node.keywords["propertyNames"])
+                names = [one.child(one.keywords.get("propertyNames")) for one in left]
+                told = self._within((_TYPED["string"], *_together(names)), expand(wanted))
+                yield from [Missed("/*", "propertyNames", missed.what) for missed in told]
+
+    def _patterned(self, left: _Nodes, node: Node) -> Iterator[Missed]:
+        """Compare names that patterns choose with those of a schema that has the same names and patterns."""
+        patterns, properties = named(node.keywords["patternProperties"]), named(node.keywords.get("properties"))
+        for one in left:
+            mine = named(one.keywords.get("patternProperties"))
+            if mine.keys() == patterns.keys() and named(one.keywords.get("properties")).keys() == properties.keys():
+                for pattern in sorted(patterns):
+                    yield from self._below("*", [one.child(mine[pattern])], node.child(patterns[pattern]))
+                for name in sorted(properties):
+                    yield from self._below(name, [_at(one, name)], node.child(properties[name]))
+                if (rest := _rest(node)) is not None:
+                    yield from self._below("*", [_rest(one)], rest)
+                return
+        yield Missed("", "patternProperties", "other names or patterns than before")
+
+    def _items(self, left: _Nodes, right: _Nodes) -> Iterator[Missed]:
+        for node in right:
+            length = max(len(_prefix(one)) for one in (*left, node)) if _ruled(node) else 0
+            for place in range(length):
+                yield from self._below(str(place), [_item(one, place) for one in left], _item(node, place))
+            if "items" in node.keywords:
+                yield from self._below("*", [one.child(one.keywords.get("items")) for one in left], _item(node, None))
+
+    def _below(self, name: str, left: Iterable[Node | None], right: Node) -> list[Missed]:
+        token = _token(name)
+        return [missed.below(token) for missed in self._within(_together(left), expand(right))]
+
+
+def _typed(left: _Nodes, right: _Nodes, types: frozenset[str]) -> Iterator[Missed]:
+    for node in right:
+        if "type" in node.keywords:
+            allowed = types_of([Node({"type": node.keywords["type"]})])
+            if not types <= allowed:
+                yield Missed("", "type", f"{_words(types)} -> {_words(allowed)}")
+    finite = _values(left)
+    for node in right:
+        wanted = _values([node])
+        if wanted is not None and (finite is None or not finite.keys() <= wanted.keys()):
+            before = "any" if finite is None else said(list(finite.values()))
+            yield Missed(
+                "", "const" if "const" in node.keywords else "enum", f"{before} -> {said(list(wanted.values()))}"
+            )
+
+
+def _values(nodes: Iterable[Node]) -> dict[bytes, object] | None:
+    """Return the values that are left, by their canonical form, where they are listed at all."""
+    values: dict[bytes, object] | None = None
+    for node in nodes:
+        keywords = node.keywords
+        lists: list[Sequence[object]] = [[keywords["const"]]] if "const" in keywords else []
+        if is_list(listed := keywords.get("enum")):
+            lists.append(listed)
+        for one in lists:
+            these = {canonical(value): value for value in one}
+            values = these if values is None else {key: value for key, value in values.items() if key in these}
+    types = types_of(nodes) if values is None else frozenset[str]()
+    if values is None and types <= {"null", "boolean"}:
+        every = [value for value in (None, False, True) if kind_of(value) in types]
+        return {canonical(value): value for value in every}
+    return values
+
+
+def _words(types: frozenset[str]) -> str:
+    if {"integer", "fraction"} <= types:
+        types = types - {"integer"}
+    names = ["number" if kind == "fraction" else kind for kind in types]
+    return "any" if types >= EVERY_TYPE - {"integer"} else " or ".join(sorted(names)) or "nothing"
+
+
+def _shown(found: _Found) -> bool:
+    return all(missed.why is Why.DECLARED for missed in found)
+
+
+def _parts(left: _Nodes) -> Iterator[list[_Nodes]]:
+    """Yield ways to take the left apart: by the branches of each union, and by types."""
+    for one in left:
+        for keyword in ("anyOf", "oneOf"):
+            if is_list(branches := one.keywords.get(keyword)):
+                yield [expand(one.child(branch)) for branch in branches]
+    types = types_of(left)
+    if 1 < len(types) < len(EVERY_TYPE):
+        yield [(_TYPED[kind],) for kind in sorted(types) if kind != "integer" or "fraction" not in types]
+
+
+def _apart(branches: Sequence[Node]) -> bool:
+    """Whether no value can satisfy two of them: by their types, or by a name that all must have with other values."""
+    opened = [expand(branch) for branch in branches]
+    return all(
+        not types_of(one) & types_of(other) or _told_apart(one, other)
+        for place, one in enumerate(opened)
+        for other in opened[:place]
+    )
+
+
+def _told_apart(one: _Nodes, other: _Nodes) -> bool:
+    if not (types_of(one) == types_of(other) == _OBJECT):
+        return False
+    for name in _required(one) & _required(other):
+        mine = _values(_together([_at(node, name) for node in one]))
+        theirs = _values(_together([_at(node, name) for node in other]))
+        if mine is not None and theirs is not None and not mine.keys() & theirs.keys():
+            return True
+    return False
+
+
+def _required(nodes: _Nodes) -> set[object]:
+    found: set[object] = set()
+    for node in nodes:
+        if is_list(names := node.keywords.get("required")):
+            found |= {name for name in names if isinstance(name, str)}
+    return found
+
+
+def _at(node: Node, name: object) -> Node | None:
+    """Return what a schema asks of the value of a name, never too much; None where it asks nothing."""
+    properties = named(node.keywords.get("properties"))
+    if isinstance(name, str) and name in properties:
+        return node.child(properties[name])
+    return _rest(node) if _sole(node) else None
+
+
+def _rest(node: Node) -> Node | None:
+    """Return what is asked of names that are not declared; None where that is nothing."""
+    rest = node.child(node.keywords.get("additionalProperties"))
+    return None if rest.schema is True or rest.schema == {} else rest
+
+
+def _sole(node: Node) -> bool:
+    return "patternProperties" not in node.keywords
+
+
+def _closed(node: Node) -> bool:
+    return _rest(node) is not None or not _sole(node)
+
+
+def _prefix(node: Node) -> Sequence[object]:
+    return prefix if is_list(prefix := node.keywords.get("prefixItems")) else ()
+
+
+def _ruled(node: Node) -> bool:
+    return "items" in node.keywords or "prefixItems" in node.keywords
+
+
+def _item(node: Node, place: int | None) -> Node:
+    prefix = _prefix(node)
+    return node.child(prefix[place] if place is not None and place < len(prefix) else node.keywords.get("items"))
+
+
+def _together(nodes: Iterable[Node | None]) -> _Nodes:
+    found = [one for node in nodes if node is not None for one in expand(node)]
+    return tuple({id(node.schema): node for node in found}.values()) or (Node(schema=True),)
+
+
+def _same(one: Node, other: Node, keyword: str) -> bool:
+    """Whether both have a keyword and mean the same by it."""
+    return keyword in one.keywords and _alike_values(one, other, one.keywords[keyword], other.keywords[keyword], set())
+
+
+def _alike(one: Node, other: Node, seen: set[tuple[int, int]]) -> bool:
+    """Whether two schemas say the same, in the same words, with references followed."""
+    key = (id(one.schema), id(other.schema))
+    if key in seen or one.schema is other.schema:
+        return True
+    seen.add(key)
+    mine, theirs = one.followed(), other.followed()
+    if (mine is None) != (theirs is None) or (mine and theirs and not _alike(mine, theirs, seen)):
+        return False
+    if isinstance(one.schema, bool) or isinstance(other.schema, bool):
+        return one.schema is other.schema
+    ignored = {"$ref"} if mine else set[str]()
+    names = one.schema.keys() - ignored
+    return names == other.schema.keys() - ignored and all(
+        _alike_values(one, other, one.schema[name], other.schema[name], seen) for name in names
+    )
+
+
+def _alike_values(one: Node, other: Node, mine: object, theirs: object, seen: set[tuple[int, int]]) -> bool:
+    if isinstance(mine, Mapping) and isinstance(theirs, Mapping):
+        return _alike(one.child(mine), other.child(theirs), seen)
+    if is_list(mine) and is_list(theirs):
+        return len(mine) == len(theirs) and all(
+            _alike_values(one, other, *both, seen) for both in zip(mine, theirs, strict=True)
+        )
+    return canonical(mine) == canonical(theirs)
+
+
+def _token(name: str) -> str:
+    return name.replace("~", "~0").replace("/", "~1")

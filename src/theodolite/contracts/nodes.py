@@ -1,0 +1,187 @@
+"""A place in a schema, with the documents that its references lead into; what may stand there, by type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeGuard
+from urllib.parse import unquote
+
+import msgspec
+
+from theodolite.core.contract import Schema
+
+__all__ = (
+    "EVERY_TYPE",
+    "Node",
+    "canonical",
+    "expand",
+    "is_list",
+    "is_object",
+    "is_schema",
+    "named",
+    "type_of",
+    "types_of",
+    "whole",
+)
+
+EVERY_TYPE = frozenset({"null", "boolean", "object", "array", "string", "integer", "fraction"})
+"""The types of JSON Schema without overlap: a number is an `integer` or a `fraction`."""
+
+# No union of unions is looked into deeper (our choice).
+_UNIONS = 6
+_EMPTY: Mapping[str, object] = {}
+_ENCODER = msgspec.json.Encoder(order="sorted")
+
+
+class Node(NamedTuple):
+    """A schema, all documents by URI, and the URI of the document that the schema stands in."""
+
+    schema: Schema
+    documents: Mapping[str, object] = _EMPTY
+    base: str = ""
+
+    @property
+    def keywords(self) -> Mapping[str, object]:
+        """The keywords; none where the schema is a boolean."""
+        return _EMPTY if isinstance(self.schema, bool) else self.schema
+
+    def child(self, schema: object) -> Node:
+        """Return a schema that stands inside this one; what is none allows everything, as an absent one does."""
+        return Node(schema if is_schema(schema) else True, self.documents, self.base)
+
+    def followed(self) -> Node | None:
+        """Return what `$ref` leads to, and None where it is absent or leads nowhere that is known.
+
+        The fragment is a JSON Pointer, percent-encoded (RFC 6901, section 6). Limits: anchors are not looked for.
+        """
+        reference = self.keywords.get("$ref")
+        if not isinstance(reference, str):
+            return None
+        uri, _, fragment = reference.partition("#")
+        uri = uri or self.base
+        if uri not in self.documents or (fragment and not fragment.startswith("/")):
+            return None
+        found = self.documents[uri]
+        for token in unquote(fragment).split("/")[1:]:
+            found = _member(found, token.replace("~1", "/").replace("~0", "~"))
+        return Node(found, self.documents, uri) if is_schema(found) else None
+
+
+def is_schema(value: object) -> TypeGuard[Schema]:
+    """Whether a value has the form of a schema."""
+    return isinstance(value, bool | Mapping)
+
+
+def is_object(value: object) -> TypeGuard[Mapping[str, object]]:
+    """Whether a value of JSON is an object."""
+    return isinstance(value, Mapping)
+
+
+def is_list(value: object) -> TypeGuard[Sequence[object]]:
+    """Whether a value of JSON is an array."""
+    return isinstance(value, list | tuple)
+
+
+def named(value: object) -> Mapping[str, object]:
+    """Return a value that has to be an object, or none where it is something else."""
+    return value if is_object(value) else _EMPTY
+
+
+def whole(value: object) -> object:
+    """Return a value in which numbers that are equal are written alike (RFC 8785, section 3.2.2.3).
+
+    >>> whole({"a": [1.0, True]})
+    {'a': [1, True]}
+    """
+    if is_object(value):
+        return {key: whole(member) for key, member in value.items()}
+    if is_list(value):
+        return [whole(member) for member in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def canonical(value: object) -> bytes:
+    """Return the one form of a value of JSON: keys in order, no blanks, 1.0 as 1. Linear in its size.
+
+    >>> canonical({"b": 1.0, "a": True})
+    b'{"a":true,"b":1}'
+    """
+    return _ENCODER.encode(whole(value))
+
+
+def type_of(value: object) -> str:
+    """Return the type of a value of JSON, a `fraction` where it is a number with one."""
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else "boolean"
+    if isinstance(value, int | float):
+        return "integer" if isinstance(value, int) or value.is_integer() else "fraction"
+    if isinstance(value, str):
+        return "string"
+    return "object" if is_object(value) else "array"
+
+
+def expand(node: Node) -> tuple[Node, ...]:
+    """Return all that a value must satisfy at a place: the schema, what it refers to, each member of `allOf`, in turn.
+
+    Of each that is returned `$ref` and `allOf` are done with, except a `$ref` that leads nowhere.
+    """
+    found: dict[int, Node] = {}
+    waiting = [node]
+    while waiting:
+        here = waiting.pop()
+        if id(here.schema) in found:
+            continue
+        found[id(here.schema)] = here
+        following = here.followed()
+        together = here.keywords.get("allOf")
+        members = [here.child(member) for member in together] if is_list(together) else []
+        waiting.extend([*reversed(members), *([following] if following else [])])
+    return tuple(found.values())
+
+
+def types_of(nodes: Iterable[Node], depth: int = _UNIONS) -> frozenset[str]:
+    """Return the types that a value may have which satisfies all of them; never too few."""
+    types = EVERY_TYPE
+    for node in nodes:
+        types &= _own(node, depth)
+    return types
+
+
+def _own(node: Node, depth: int) -> frozenset[str]:
+    if isinstance(node.schema, bool):
+        return EVERY_TYPE if node.schema else frozenset()
+    types = EVERY_TYPE
+    said = node.schema.get("type")
+    if isinstance(said, str) or is_list(said):
+        types = frozenset(_split([said] if isinstance(said, str) else said))
+    for values in _listed(node.schema):
+        types &= {type_of(value) for value in values}
+    for keyword in ("anyOf", "oneOf") if depth else ():
+        branches = node.schema.get(keyword)
+        if is_list(branches):
+            found = [types_of(expand(node.child(branch)), depth - 1) for branch in branches]
+            types &= frozenset().union(*found)
+    return types
+
+
+def _listed(keywords: Mapping[str, object]) -> Iterator[Sequence[object]]:
+    if "const" in keywords:
+        yield [keywords["const"]]
+    if is_list(values := keywords.get("enum")):
+        yield values
+
+
+def _split(types: Iterable[object]) -> Iterator[str]:
+    for kind in types:
+        if kind == "number":
+            yield from ("integer", "fraction")
+        elif isinstance(kind, str):
+            yield kind
+
+
+def _member(value: object, token: str) -> object:
+    if is_object(value):
+        return value.get(token)
+    if is_list(value) and token.isdecimal() and int(token) < len(value):
+        return value[int(token)]
+    return None

@@ -1,0 +1,110 @@
+"""What two schemas declare at each place, by name, and what they say there in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+
+from theodolite.contracts.nodes import Node, canonical, expand, is_list, named
+
+__all__ = ("Spoken", "surface")
+
+# Places that are compared in one part of a contract (our choice; the largest bodies that we have read have 20,000).
+PLACES = 200_000
+_UNIONS = ("anyOf", "oneOf")
+_ARMS = ("if", "then", "else")
+# What decides whether a value is accepted, or leads to a schema. All else is words: for people, models and tools.
+_DECIDES = frozenset(
+    {
+        *("type", "enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
+        *("minLength", "maxLength", "pattern", "format", "contentEncoding", "contentMediaType", "contentSchema"),
+        *("items", "prefixItems", "contains", "minContains", "maxContains", "minItems", "maxItems", "uniqueItems"),
+        *("properties", "patternProperties", "additionalProperties", "propertyNames", "required", "minProperties"),
+        *("maxProperties", "dependentRequired", "dependentSchemas", "unevaluatedProperties", "unevaluatedItems"),
+        *("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "$ref", "$dynamicRef", "$recursiveRef"),
+        *("discriminator", "readOnly", "$defs", "definitions", "$id", "$schema", "$anchor", "$dynamicAnchor"),
+    }
+)
+
+
+class Spoken(Struct, frozen=True):
+    """A name that only one of two schemas declares, or words of both that differ, and where.
+
+    `keyword` is `properties` for a name, of which `gone` says that the old one has it and the new one does not;
+    otherwise it is the keyword whose words differ, and `gone` that the old one had some.
+    """
+
+    pointer: str
+    keyword: str
+    gone: bool
+
+
+def surface(old: Node, new: Node) -> Iterator[Spoken]:
+    """Yield the names that only one of two schemas declares, and what differs in words, place by place.
+
+    A place is compared once however often it can be reached: recursion ends. Linear in the places of both.
+    """
+    seen: set[tuple[frozenset[int], frozenset[int]]] = set()
+    waiting = [("", _group([old]), _group([new]))]
+    while waiting and len(seen) < PLACES:
+        pointer, before, after = waiting.pop()
+        key = (frozenset([id(one.schema) for one in before]), frozenset([id(one.schema) for one in after]))
+        if key in seen or key[0] == key[1]:
+            continue
+        seen.add(key)
+        yield from _words(pointer, before, after)
+        mine, theirs = _children(before), _children(after)
+        for token in sorted(mine.keys() ^ theirs.keys()):
+            if token[0] != "*":
+                yield Spoken(f"{pointer}/{token[1:]}", "properties", gone=token in mine)
+        for token in sorted(mine.keys() & theirs.keys(), reverse=True):
+            waiting.append((f"{pointer}/{token[1:]}", _group(mine[token]), _group(theirs[token])))
+
+
+def _group(nodes: Iterable[Node]) -> tuple[Node, ...]:
+    """Return all schemas that speak of one place."""
+    found: dict[int, Node] = {}
+    waiting = list(nodes)
+    while waiting:
+        for one in expand(waiting.pop()):
+            if id(one.schema) in found:
+                continue
+            found[id(one.schema)] = one
+            unions = [branches for keyword in _UNIONS if is_list(branches := one.keywords.get(keyword))]
+            waiting += [one.child(branch) for branches in unions for branch in branches]
+            waiting += [one.child(one.keywords[arm]) for arm in _ARMS if arm in one.keywords]
+            waiting += [one.child(schema) for schema in named(one.keywords.get("dependentSchemas")).values()]
+    return tuple(found.values())
+
+
+def _children(nodes: Iterable[Node]) -> dict[str, list[Node]]:
+    """Return the places below: `.name` for one that is declared, `*` before all others."""
+    found: dict[str, list[Node]] = {}
+    for one in nodes:
+        for name, schema in named(one.keywords.get("properties")).items():
+            found.setdefault(f".{name.replace('~', '~0').replace('/', '~1')}", []).append(one.child(schema))
+        for keyword in ("items", "additionalProperties"):
+            if keyword in one.keywords:
+                found.setdefault("**", []).append(one.child(one.keywords[keyword]))
+        prefix = one.keywords.get("prefixItems")
+        for place, schema in enumerate(prefix if is_list(prefix) else ()):
+            found.setdefault(f"*{place}", []).append(one.child(schema))
+        for schema in named(one.keywords.get("patternProperties")).values():
+            found.setdefault("**", []).append(one.child(schema))
+    return found
+
+
+def _words(pointer: str, before: Iterable[Node], after: Iterable[Node]) -> Iterator[Spoken]:
+    mine, theirs = _texts(before), _texts(after)
+    for keyword in sorted({name for name, _ in mine ^ theirs}):
+        yield Spoken(pointer, keyword, gone=any(name == keyword for name, _ in mine))
+
+
+def _texts(nodes: Iterable[Node]) -> set[tuple[str, bytes]]:
+    return {
+        (keyword, canonical(value))
+        for one in nodes
+        for keyword, value in one.keywords.items()
+        if keyword not in _DECIDES
+    }
