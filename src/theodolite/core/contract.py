@@ -15,7 +15,6 @@ __all__ = ("Contract", "Contracts", "Divergence", "Gap", "Group", "Kind", "Locat
 Schema = Mapping[str, object] | bool
 
 
-
 class Location(StrEnum):
     """Where in a request, or in what comes back, a part of a call stands."""
 
@@ -64,7 +63,8 @@ class Contract(Struct, frozen=True, kw_only=True):
 
     `name` is what calls use: a tool's name, an operationId, or "METHOD /path" of an operation that has none. `pointer`
     is where it stands in the document that it came from (RFC 6901). `annotations` are those of MCP, which are no
-    schema but part of what was agreed.
+    schema but part of what was agreed. `fields` are the names that the body of an operation declares at its top, by
+    which flat arguments are split.
     """
 
     name: str
@@ -77,6 +77,7 @@ class Contract(Struct, frozen=True, kw_only=True):
     description: str = ""
     pointer: str = ""
     annotations: Mapping[str, object] = {}
+    fields: frozenset[str] = frozenset()
 
 
 class Gap(Struct, frozen=True, kw_only=True):

@@ -1,0 +1,88 @@
+"""What a request need not hold because only responses have it, and the other way round."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from msgspec import Struct
+
+from theodolite.contracts.document import find, is_list, is_object, pointer_of
+
+__all__ = ("Direction", "Marks")
+
+# Longer chains of `$ref`s and `allOf`s are not followed to a mark; none was met beyond 4.
+_DEPTH = 16
+
+
+class Direction(StrEnum):
+    """Which way a value goes: the keyword that keeps a property out of it."""
+
+    REQUEST = "readOnly"
+    RESPONSE = "writeOnly"
+
+
+class Marks(Struct, frozen=True, kw_only=True):
+    """Finds the properties that one direction leaves out.
+
+    A property is marked by its own schema, or by one that this refers to or holds in `allOf`. It counts for the
+    `required` beside it and for that of the other members of an `allOf`, unless these are `$ref`s, whose target is the
+    same wherever it is used. `siblings` says whether keywords beside a `$ref` count. Without a `direction` nothing is
+    marked.
+    """
+
+    root: dict[str, object]
+    direction: Direction | None
+    siblings: bool
+
+    def apply(self, node: dict[str, object], changes: dict[str, object]) -> None:
+        """Take what is marked out of `required` here and in the members of `allOf`. Writes what changes."""
+        if self.direction is None or ("required" not in node and "allOf" not in node):
+            return
+        hidden = self._hidden(node, 0)
+        if not hidden:
+            return
+        changed = self._without({**node, **changes}, hidden)
+        for key in ("required", "allOf"):
+            if key in changed and changed[key] is not node.get(key):
+                changes[key] = changed[key]
+
+    def _without(self, node: dict[str, object], hidden: set[str]) -> dict[str, object]:
+        """Return a schema that does not require these names."""
+        new = dict(node)
+        names = node.get("required")
+        if is_list(names) and not hidden.isdisjoint(name for name in names if isinstance(name, str)):
+            new["required"] = [name for name in names if name not in hidden]
+        members = node.get("allOf")
+        if is_list(members):
+            new["allOf"] = [self._without(entry, hidden) if is_object(entry) else entry for entry in members]
+        return new
+
+    def _hidden(self, node: dict[str, object], depth: int) -> set[str]:
+        """Return the names that a schema, or one that it holds in `allOf`, marks."""
+        names: set[str] = set()
+        properties = node.get("properties")
+        if is_object(properties):
+            names.update(name for name, entry in properties.items() if self._marked(entry, depth))
+        for other in self._beside(node, depth):
+            names |= self._hidden(other, depth + 1)
+        return names
+
+    def _marked(self, node: object, depth: int) -> bool:
+        if not is_object(node) or self.direction is None:
+            return False
+        if node.get(self.direction) is True and (self.siblings or "$ref" not in node):
+            return True
+        return any(self._marked(other, depth + 1) for other in self._beside(node, depth))
+
+    def _beside(self, node: dict[str, object], depth: int) -> list[dict[str, object]]:
+        """Return the schemas that apply to the same value: the target of a `$ref` and the members of `allOf`."""
+        if depth >= _DEPTH:
+            return []
+        found: list[object] = []
+        reference = node.get("$ref")
+        if isinstance(reference, str):
+            found.append(find(self.root, pointer_of(reference[1:]), None) if reference.startswith("#/") else None)
+        members = node.get("allOf")
+        if is_list(members) and (self.siblings or reference is None):
+            found += members
+        return [other for other in found if is_object(other)]

@@ -1,0 +1,170 @@
+"""A published document as plain JSON of our own, and the pointers into it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import TypeGuard
+from urllib.parse import quote, unquote
+
+import msgspec
+
+from theodolite.core.errors import ConfigError
+from theodolite.core.text import brief, printable
+
+__all__ = ("child", "encoded", "find", "fragment", "is_list", "is_object", "own_copy", "pointer_of", "show", "word")
+
+# What RFC 3986 lets stand in a fragment, "%" apart; the engine refuses everything else.
+_SAFE = "/~!$&'()*+,;=:@-._?"
+_PLAIN = re.compile(r"[\w/~!$&'()*+,;=:@\-.?%]*", re.ASCII)
+# More of a name than this makes a message hard to read.
+_SHOWN = 200
+_ABSENT = object()
+
+
+def is_object(value: object) -> TypeGuard[dict[str, object]]:
+    """Whether it is a JSON object."""
+    return type(value) is dict
+
+
+def is_list(value: object) -> TypeGuard[list[object]]:
+    """Whether it is a JSON array."""
+    return type(value) is list
+
+
+def word(value: object) -> str:
+    """Return the JSON type of a value of a document.
+
+    >>> print(word(True), word(1), word([]), word(None))
+    boolean number array null
+    """
+    return _WORDS.get(type(value), type(value).__name__)
+
+
+_WORDS: Mapping[type, str] = {
+    dict: "object", list: "array", str: "string", bool: "boolean", int: "number", float: "number", type(None): "null",
+}  # fmt: skip
+
+
+def child(pointer: str, *tokens: str | int) -> str:
+    """Return the pointer (RFC 6901) of what stands below another, key by key.
+
+    >>> child("/paths", "/pets/{id}", "get", "parameters", 0)
+    '/paths/~1pets~1{id}/get/parameters/0'
+    """
+    for token in tokens:
+        text = token.replace("~", "~0").replace("/", "~1") if isinstance(token, str) else str(token)
+        pointer = f"{pointer}/{text}"
+    return pointer
+
+
+def fragment(pointer: str) -> str:
+    """Return a pointer as the fragment of a URI (RFC 6901, section 6), with all that a URI cannot hold encoded.
+
+    >>> fragment("/paths/~1pets~1{id}/get")
+    '/paths/~1pets~1%7Bid%7D/get'
+    """
+    return quote(pointer, safe=_SAFE)
+
+
+def encoded(text: str) -> str:
+    """Return the fragment of a `$ref` with what a URI cannot hold encoded; what is encoded already stays.
+
+    >>> encoded("/definitions/Map<a%20b>")
+    '/definitions/Map%3Ca%20b%3E'
+    """
+    return text if _PLAIN.fullmatch(text) else quote(text, safe=f"{_SAFE}%")
+
+
+def pointer_of(text: str) -> str:
+    """Return the pointer that the fragment of a URI means.
+
+    >>> pointer_of("/paths/~1pets~1%7Bid%7D/get")
+    '/paths/~1pets~1{id}/get'
+    """
+    return unquote(text)
+
+
+def show(pointer: str) -> str:
+    """Return a pointer as a message shows it: the root by name, and not more than 200 characters."""
+    text = printable(pointer) or "the root"
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}\N{HORIZONTAL ELLIPSIS}"
+
+
+def find(root: object, pointer: str, absent: object = _ABSENT) -> object:
+    """Return what a pointer leads to.
+
+    Raises KeyError where it leads nowhere, unless `absent` says what to return then.
+
+    >>> find({"a": [1, {"b/c": 2}]}, "/a/1/b~1c")
+    2
+    """
+    node = root
+    for token in pointer.split("/")[1:]:
+        name = token.replace("~1", "/").replace("~0", "~") if "~" in token else token
+        found = _ABSENT
+        if is_object(node):
+            found = node.get(name, _ABSENT)
+        elif is_list(node) and name.isdecimal() and name.isascii() and int(name) < len(node):
+            found = node[int(name)]
+        if found is _ABSENT:
+            if absent is _ABSENT:
+                raise KeyError(pointer)
+            return absent
+        node = found
+    return node if not pointer or pointer.startswith("/") else _nowhere(pointer, absent)
+
+
+def _nowhere(pointer: str, absent: object) -> object:
+    if absent is _ABSENT:
+        raise KeyError(pointer)
+    return absent
+
+
+def own_copy(document: object) -> object:
+    """Return a copy of a document in plain JSON types, which no later change of the caller's reaches.
+
+    Other mappings and tuples become objects and arrays, and keys that are numbers text ("200:" in YAML). Everything
+    else that is not JSON (dates, bytes, sets, NaN, lone surrogates, cycles) is a ConfigError that says where it is.
+    Costs about 170 ms for 7 MB.
+    """
+    try:
+        text = json.dumps(document, allow_nan=False, ensure_ascii=False, default=_as_dict)
+        copy: object = msgspec.json.decode(text.encode())
+    except RecursionError as error:
+        raise ConfigError("the document is nested too deep to be a contract (or holds itself): flatten it") from error
+    except (TypeError, ValueError) as error:
+        where, what = next(_strangers(document), ("", str(error)))
+        raise ConfigError(
+            f"the document is not JSON at {show(where)}: {what} found; read it with theodolite's own reader"
+        ) from error
+    return copy
+
+
+def _as_dict(value: object) -> object:
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(type(value).__name__)
+
+
+def _strangers(document: object) -> Iterator[tuple[str, str]]:
+    """Yield where the document holds what is not JSON, and what it is. Cycles are met once."""
+    stack: list[tuple[object, str]] = [(document, "")]
+    seen: set[int] = set()
+    while stack:
+        node, pointer = stack.pop()
+        if isinstance(node, Mapping | list | tuple):
+            if id(node) in seen:
+                continue
+            seen.add(id(node))
+            pairs = node.items() if isinstance(node, Mapping) else enumerate(node)
+            stack.extend((below, child(pointer, key if isinstance(key, int) else str(key))) for key, below in pairs)
+        elif isinstance(node, str):
+            if printable(node) != node:
+                yield pointer, "a lone surrogate"
+        elif isinstance(node, float):
+            if node - node != 0:  # neither NaN nor an infinity is equal to itself minus itself
+                yield pointer, brief(node)
+        elif node is not None and not isinstance(node, bool | int):
+            yield pointer, type(node).__name__

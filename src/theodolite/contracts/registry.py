@@ -1,0 +1,138 @@
+"""The registry document that normalized schemas are put into, each where the published one stands."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from theodolite.contracts.document import child, find, fragment, is_list, is_object, show, word
+from theodolite.core.contract import Gap, Schema
+from theodolite.core.errors import ConfigError
+from theodolite.core.text import brief
+
+__all__ = ("Path", "Registry", "fail", "pointer_to", "refuse_remote")
+
+# Where the walk stands: what it came from and the key that it took; the start is a pointer. Costs less than text.
+Path = tuple["Path | None", str | int]
+
+
+def pointer_to(at: Path) -> str:
+    """Return the pointer of a place in the walk.
+
+    >>> pointer_to(((None, "/components/schemas/Pet"), "properties"))
+    '/components/schemas/Pet/properties'
+    """
+    tokens: list[str | int] = []
+    here: Path | None = at
+    start = ""
+    while here is not None:
+        above, token = here
+        if above is None:
+            start = str(token)
+        else:
+            tokens.append(token)
+        here = above
+    return child(start, *reversed(tokens))
+
+
+def fail(at: Path, what: str) -> NoReturn:
+    """Raise the ConfigError of what stands at a place of the document."""
+    raise ConfigError(f"{show(pointer_to(at))}: {what}")
+
+
+def refuse_remote(at: Path, reference: str) -> NoReturn:
+    """Raise the ConfigError of a `$ref` to what is not in the document."""
+    fail(at, f"the $ref {brief(reference)} leads out of the document, and nothing is ever fetched: bundle it in")
+
+
+class Registry:
+    """What the engine resolves `$ref`s in: the schemas of one document alone, at the pointers of that document.
+
+    Only what a schema or a `$ref` leads to is kept, so that examples and descriptions of operations cost nothing. An
+    array of the document is an object here whose keys are the indices, which pointers cannot tell apart. Subclasses say
+    what a schema becomes. Holds a copy of the ways to what it keeps, and nothing else of the document.
+    """
+
+    def __init__(self, root: dict[str, object], uri: str) -> None:
+        self.root = root
+        self.uri = uri
+        self.gaps: list[Gap] = []
+        self.kept: dict[str, object] = {}
+        self._added: dict[str, Schema] = {}
+        self._targets: dict[str, Path] = {}
+        self._placed: dict[str, object] = {}
+        self._ours: set[int] = {id(self.kept)}
+        self._visited: set[int] = set()
+
+    def add(self, pointer: str) -> Schema:
+        """Normalize the schema at that pointer, and return the schema that refers to it. Once for each pointer."""
+        known = self._added.get(pointer)
+        if known is None:
+            self._place(pointer, self._normal(find(self.root, pointer), (None, pointer)))
+            known = self._added[pointer] = {"$ref": f"{self.uri}#{fragment(pointer)}"}
+        return known
+
+    def finish(self) -> dict[str, object]:
+        """Follow all `$ref`s, and return the documents of the registry by URI.
+
+        Raises ConfigError for a `$ref` that leads nowhere or to what is no schema.
+        """
+        followed: set[str] = set()
+        while self._targets:
+            targets, self._targets = self._targets, {}
+            for pointer, at in targets.items():
+                if pointer not in followed:
+                    followed.add(pointer)
+                    self._follow(pointer, at)
+        return {self.uri: self.kept}
+
+    def _normal(self, node: object, at: Path) -> object:
+        raise NotImplementedError
+
+    def _aim(self, pointer: str, at: Path) -> None:
+        """Note that a `$ref` at that place leads to that pointer."""
+        self._targets.setdefault(pointer, at)
+
+    def _follow(self, pointer: str, at: Path) -> None:
+        target = find(self.root, pointer, None)
+        if target is None:
+            fail(at, f"the $ref to #{show(pointer)} leads nowhere: add what it names, or correct it")
+        if not is_object(target) and not isinstance(target, bool):
+            fail(at, f"the $ref to #{show(pointer)} leads to {word(target)}, which is no schema")
+        if id(target) not in self._visited:
+            self.add(pointer)
+
+    def _place(self, pointer: str, schema: object) -> None:
+        tokens = [token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:]]
+        if not tokens:  # the root itself
+            self.kept = schema if is_object(schema) else self.kept
+            return
+        node: object = self.kept
+        for token in tokens[:-1]:
+            node = self._below(node, token)
+        covered = _put(node, tokens[-1], schema)
+        self._placed[pointer] = schema
+        if covered:  # what was kept below this place before it was reached itself
+            for other in [name for name in self._placed if name.startswith(f"{pointer}/")]:
+                self._place(other, self._placed[other])
+
+    def _below(self, node: object, token: str) -> object:
+        """Return what is below a node as one of our own: what is shared with the document is copied."""
+        below = node.get(token) if is_object(node) else node[int(token)] if is_list(node) else None
+        if id(below) in self._ours:
+            return below
+        ours: object = dict(below) if is_object(below) else list(below) if is_list(below) else {}
+        self._ours.add(id(ours))
+        _put(node, token, ours)
+        return ours
+
+
+def _put(node: object, token: str, value: object) -> bool:
+    """Set what is below a node, and say whether something was there."""
+    if is_list(node):
+        node[int(token)] = value
+        return True
+    if is_object(node):
+        covered = token in node
+        node[token] = value
+        return covered
+    return False
