@@ -39,7 +39,17 @@ VALUES: st.SearchStrategy[object] = st.recursive(
 )
 TYPES = st.sampled_from(["null", "boolean", "integer", "number", "string", "array", "object"])
 COUNTS = st.integers(0, 3)
-INNER = {"items", "contains", "additionalProperties", "propertyNames", "unevaluatedProperties", "not", "if", "then", "else"}
+INNER = {
+    "items",
+    "contains",
+    "additionalProperties",
+    "propertyNames",
+    "unevaluatedProperties",
+    "not",
+    "if",
+    "then",
+    "else",
+}
 REFS = st.sampled_from([{"$ref": f"{URI}#/defs/{name}"} for name in ("tree", "word", "d~1e")])
 
 

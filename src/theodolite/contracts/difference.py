@@ -17,8 +17,10 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from theodolite.contracts.digest import canonical
+from theodolite.contracts.document import child
 from theodolite.contracts.inclusion import Inclusion, Missed, Why
-from theodolite.contracts.nodes import Node, canonical
+from theodolite.contracts.nodes import Node
 from theodolite.contracts.surface import surface
 from theodolite.core.contract import Contract, Contracts, Location, Part
 
@@ -196,7 +198,7 @@ class _Pair(Struct, frozen=True):
         return self._change(grade, part, missed.pointer, missed.keyword, missed.what)
 
     def _change(self, grade: Grade, part: Part, pointer: str, keyword: str, what: str) -> Change:
-        name = f"/{part.name.replace('~', '~0').replace('/', '~1')}" if part.name else ""
+        name = child("", part.name) if part.name else ""
         return Change(
             grade=grade,
             contract=self.name,

@@ -11,12 +11,14 @@ JSON subschema checking, ISSTA 2021, without its normal form, which can grow exp
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 
 from msgspec import Struct
 
-from theodolite.contracts.nodes import EVERY_TYPE, Node, canonical, expand, is_list, named, types_of
+from theodolite.contracts.digest import canonical
+from theodolite.contracts.document import child, is_list, is_object
+from theodolite.contracts.nodes import EVERY_TYPE, Node, expand, named, types_of
 from theodolite.contracts.nodes import type_of as kind_of
 from theodolite.contracts.rules import RULES, said
 
@@ -53,7 +55,7 @@ class Missed(Struct, frozen=True):
 
     def below(self, token: str) -> Missed:
         """Return the same, seen from one level higher."""
-        return Missed(f"/{token}{self.pointer}", self.keyword, self.what, self.why)
+        return Missed(f"{token}{self.pointer}", self.keyword, self.what, self.why)
 
 
 _Found = tuple[Missed, ...]
@@ -174,7 +176,7 @@ class Inclusion:
             if all(
                 self._within(expand(one.child(named(one.keywords["dependentSchemas"])[name])), wanted) for one in given
             ):
-                yield Missed(f"/{_token(name)}", "dependentSchemas", "asks more of what stands beside it")
+                yield Missed(child("", name), "dependentSchemas", "asks more of what stands beside it")
 
     def _alternatives(self, left: _Nodes, node: Node) -> bool:
         """Whether the left has the same exclusive alternatives, one by one."""
@@ -235,7 +237,7 @@ class Inclusion:
                 if name in declared or not open_to_any:
                     yield from self._below(name, [_at(one, name) for one in left], target)
                 else:
-                    yield Missed(f"/{_token(name)}", "properties", "declared now", Why.DECLARED)
+                    yield Missed(child("", name), "properties", "declared now", Why.DECLARED)
             if rest is not None:
                 yield from self._below("*", [_rest(one) if _sole(one) else None for one in left], rest)
             if "propertyNames" in node.keywords:
@@ -268,7 +270,7 @@ class Inclusion:
                 yield from self._below("*", [one.child(one.keywords.get("items")) for one in left], _item(node, None))
 
     def _below(self, name: str, left: Iterable[Node | None], right: Node) -> list[Missed]:
-        token = _token(name)
+        token = child("", name)
         return [missed.below(token) for missed in self._within(_together(left), expand(right))]
 
 
@@ -297,12 +299,12 @@ def _values(nodes: Iterable[Node]) -> dict[bytes, object] | None:
         if is_list(listed := keywords.get("enum")):
             lists.append(listed)
         for one in lists:
-            these = {canonical(value): value for value in one}
+            these = {canonical([value]): value for value in one}
             values = these if values is None else {key: value for key, value in values.items() if key in these}
     types = types_of(nodes) if values is None else frozenset[str]()
     if values is None and types <= {"null", "boolean"}:
         every = [value for value in (None, False, True) if kind_of(value) in types]
-        return {canonical(value): value for value in every}
+        return {canonical([value]): value for value in every}
     return values
 
 
@@ -421,14 +423,10 @@ def _alike(one: Node, other: Node, seen: set[tuple[int, int]]) -> bool:
 
 
 def _alike_values(one: Node, other: Node, mine: object, theirs: object, seen: set[tuple[int, int]]) -> bool:
-    if isinstance(mine, Mapping) and isinstance(theirs, Mapping):
+    if is_object(mine) and is_object(theirs):
         return _alike(one.child(mine), other.child(theirs), seen)
     if is_list(mine) and is_list(theirs):
         return len(mine) == len(theirs) and all(
             _alike_values(one, other, *both, seen) for both in zip(mine, theirs, strict=True)
         )
-    return canonical(mine) == canonical(theirs)
-
-
-def _token(name: str) -> str:
-    return name.replace("~", "~0").replace("/", "~1")
+    return canonical([mine]) == canonical([theirs])

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeGuard
-from urllib.parse import unquote
 
-import msgspec
-
+from theodolite.contracts.document import find, is_list, is_object, pointer_of
 from theodolite.core.contract import Schema
 
 __all__ = (
     "EVERY_TYPE",
     "Node",
-    "canonical",
     "expand",
-    "is_list",
-    "is_object",
     "is_schema",
     "named",
     "type_of",
     "types_of",
-    "whole",
 )
 
 EVERY_TYPE = frozenset({"null", "boolean", "object", "array", "string", "integer", "fraction"})
@@ -30,7 +24,6 @@ EVERY_TYPE = frozenset({"null", "boolean", "object", "array", "string", "integer
 # No union of unions is looked into deeper (our choice).
 _UNIONS = 6
 _EMPTY: Mapping[str, object] = {}
-_ENCODER = msgspec.json.Encoder(order="sorted")
 
 
 class Node(NamedTuple):
@@ -61,52 +54,18 @@ class Node(NamedTuple):
         uri = uri or self.base
         if uri not in self.documents or (fragment and not fragment.startswith("/")):
             return None
-        found = self.documents[uri]
-        for token in unquote(fragment).split("/")[1:]:
-            found = _member(found, token.replace("~1", "/").replace("~0", "~"))
+        found = find(self.documents[uri], pointer_of(fragment), None)
         return Node(found, self.documents, uri) if is_schema(found) else None
 
 
 def is_schema(value: object) -> TypeGuard[Schema]:
     """Whether a value has the form of a schema."""
-    return isinstance(value, bool | Mapping)
-
-
-def is_object(value: object) -> TypeGuard[Mapping[str, object]]:
-    """Whether a value of JSON is an object."""
-    return isinstance(value, Mapping)
-
-
-def is_list(value: object) -> TypeGuard[Sequence[object]]:
-    """Whether a value of JSON is an array."""
-    return isinstance(value, list | tuple)
+    return isinstance(value, bool) or is_object(value)
 
 
 def named(value: object) -> Mapping[str, object]:
     """Return a value that has to be an object, or none where it is something else."""
     return value if is_object(value) else _EMPTY
-
-
-def whole(value: object) -> object:
-    """Return a value in which numbers that are equal are written alike (RFC 8785, section 3.2.2.3).
-
-    >>> whole({"a": [1.0, True]})
-    {'a': [1, True]}
-    """
-    if is_object(value):
-        return {key: whole(member) for key, member in value.items()}
-    if is_list(value):
-        return [whole(member) for member in value]
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def canonical(value: object) -> bytes:
-    """Return the one form of a value of JSON: keys in order, no blanks, 1.0 as 1. Linear in its size.
-
-    >>> canonical({"b": 1.0, "a": True})
-    b'{"a":true,"b":1}'
-    """
-    return _ENCODER.encode(whole(value))
 
 
 def type_of(value: object) -> str:
@@ -177,11 +136,3 @@ def _split(types: Iterable[object]) -> Iterator[str]:
             yield from ("integer", "fraction")
         elif isinstance(kind, str):
             yield kind
-
-
-def _member(value: object, token: str) -> object:
-    if is_object(value):
-        return value.get(token)
-    if is_list(value) and token.isdecimal() and int(token) < len(value):
-        return value[int(token)]
-    return None

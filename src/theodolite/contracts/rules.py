@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from theodolite.contracts.nodes import Node, canonical, is_list, named
+from theodolite.contracts.digest import canonical
+from theodolite.contracts.document import child, is_list
+from theodolite.contracts.nodes import Node, named
 
 __all__ = ("RULES", "Rule", "said")
 
@@ -90,11 +92,11 @@ def _required(left: Sequence[Node], node: Node, types: frozenset[str]) -> _Broke
     known = {name for one in left for name in _names(one.keywords.get("required"))}
     for name in _names(node.keywords.get("required")):
         if name not in known:
-            yield f"/{_token(name)}", "required", "required now"
+            yield child("", name), "required", "required now"
     for name, names in named(node.keywords.get("dependentRequired")).items():
         beside = {one for other in left for one in _names(named(other.keywords.get("dependentRequired")).get(name))}
         if missing := [one for one in _names(names) if one not in beside | known]:
-            yield f"/{_token(name)}", "dependentRequired", f"needs {said(missing)} beside it now"
+            yield child("", name), "dependentRequired", f"needs {said(missing)} beside it now"
 
 
 RULES: Sequence[Rule] = (
@@ -125,7 +127,3 @@ def _number(value: object) -> float | None:
 
 def _names(value: object) -> list[str]:
     return [name for name in value if isinstance(name, str)] if is_list(value) else []
-
-
-def _token(name: str) -> str:
-    return name.replace("~", "~0").replace("/", "~1")

@@ -6,9 +6,11 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from theodolite.contracts.nodes import Node, canonical, expand, is_list, named
+from theodolite.contracts.digest import canonical
+from theodolite.contracts.document import child, is_list
+from theodolite.contracts.nodes import Node, expand, named
 
-__all__ = ("Spoken", "surface")
+__all__ = ("PLACES", "Spoken", "below", "speaking", "surface")
 
 # Places that are compared in one part of a contract (our choice; the largest bodies that we have read have 20,000).
 PLACES = 200_000
@@ -46,7 +48,7 @@ def surface(old: Node, new: Node) -> Iterator[Spoken]:
     A place is compared once however often it can be reached: recursion ends. Linear in the places of both.
     """
     seen: set[tuple[frozenset[int], frozenset[int]]] = set()
-    waiting = [("", _group([old]), _group([new]))]
+    waiting = [("", speaking([old]), speaking([new]))]
     while waiting and len(seen) < PLACES:
         pointer, before, after = waiting.pop()
         key = (frozenset([id(one.schema) for one in before]), frozenset([id(one.schema) for one in after]))
@@ -54,15 +56,15 @@ def surface(old: Node, new: Node) -> Iterator[Spoken]:
             continue
         seen.add(key)
         yield from _words(pointer, before, after)
-        mine, theirs = _children(before), _children(after)
+        mine, theirs = below(before), below(after)
         for token in sorted(mine.keys() ^ theirs.keys()):
             if token[0] != "*":
-                yield Spoken(f"{pointer}/{token[1:]}", "properties", gone=token in mine)
+                yield Spoken(f"{pointer}{token[1:]}", "properties", gone=token in mine)
         for token in sorted(mine.keys() & theirs.keys(), reverse=True):
-            waiting.append((f"{pointer}/{token[1:]}", _group(mine[token]), _group(theirs[token])))
+            waiting.append((f"{pointer}{token[1:]}", speaking(mine[token]), speaking(theirs[token])))
 
 
-def _group(nodes: Iterable[Node]) -> tuple[Node, ...]:
+def speaking(nodes: Iterable[Node]) -> tuple[Node, ...]:
     """Return all schemas that speak of one place."""
     found: dict[int, Node] = {}
     waiting = list(nodes)
@@ -72,26 +74,26 @@ def _group(nodes: Iterable[Node]) -> tuple[Node, ...]:
                 continue
             found[id(one.schema)] = one
             unions = [branches for keyword in _UNIONS if is_list(branches := one.keywords.get(keyword))]
-            waiting += [one.child(branch) for branches in unions for branch in branches]
-            waiting += [one.child(one.keywords[arm]) for arm in _ARMS if arm in one.keywords]
-            waiting += [one.child(schema) for schema in named(one.keywords.get("dependentSchemas")).values()]
+            inner = [branch for branches in unions for branch in branches]
+            inner += [one.keywords[arm] for arm in _ARMS if arm in one.keywords]
+            waiting.extend(map(one.child, [*inner, *named(one.keywords.get("dependentSchemas")).values()]))
     return tuple(found.values())
 
 
-def _children(nodes: Iterable[Node]) -> dict[str, list[Node]]:
-    """Return the places below: `.name` for one that is declared, `*` before all others."""
+def below(nodes: Iterable[Node]) -> dict[str, list[Node]]:
+    """Return the places below: the pointer behind `.` for a name, behind `*` for all else."""
     found: dict[str, list[Node]] = {}
     for one in nodes:
         for name, schema in named(one.keywords.get("properties")).items():
-            found.setdefault(f".{name.replace('~', '~0').replace('/', '~1')}", []).append(one.child(schema))
+            found.setdefault(f".{child('', name)}", []).append(one.child(schema))
         for keyword in ("items", "additionalProperties"):
             if keyword in one.keywords:
-                found.setdefault("**", []).append(one.child(one.keywords[keyword]))
+                found.setdefault("*/*", []).append(one.child(one.keywords[keyword]))
         prefix = one.keywords.get("prefixItems")
         for place, schema in enumerate(prefix if is_list(prefix) else ()):
-            found.setdefault(f"*{place}", []).append(one.child(schema))
+            found.setdefault(f"*/{place}", []).append(one.child(schema))
         for schema in named(one.keywords.get("patternProperties")).values():
-            found.setdefault("**", []).append(one.child(schema))
+            found.setdefault("*/*", []).append(one.child(schema))
     return found
 
 
@@ -103,7 +105,7 @@ def _words(pointer: str, before: Iterable[Node], after: Iterable[Node]) -> Itera
 
 def _texts(nodes: Iterable[Node]) -> set[tuple[str, bytes]]:
     return {
-        (keyword, canonical(value))
+        (keyword, canonical([value]))
         for one in nodes
         for keyword, value in one.keywords.items()
         if keyword not in _DECIDES

@@ -1,0 +1,196 @@
+"""Contracts that somebody agreed to, kept so that a later change of them is seen, and graded.
+
+A pin holds the contract itself beside its hash: a hash alone tells that something changed, not what. Of the documents
+only those schemas are kept that a pinned contract leads to. The hash is of what was agreed, not of how it was filed:
+renaming a component, or moving a schema to another document, changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Literal
+
+import msgspec
+from msgspec import Struct, structs
+
+from theodolite.contracts.difference import Change, Grade, compare
+from theodolite.contracts.digest import fingerprint
+from theodolite.contracts.document import is_list, is_object, pointer_of
+from theodolite.contracts.inclusion import Inclusion
+from theodolite.contracts.nodes import Node
+from theodolite.core.contract import Contract, Contracts, Part, Schema
+from theodolite.core.errors import ConfigError
+from theodolite.core.faults import place_of
+from theodolite.core.text import brief
+
+__all__ = ("FORM", "Pin", "Pinned", "Pins", "pinned", "read", "seal", "verify", "write")
+
+FORM: Literal[1] = 1
+"""The number of the file's form; a file with another one is not read."""
+
+_Documents = Mapping[str, object]
+
+
+class Pin(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One contract as it was agreed to, and its hash (SHA-256 of the canonical form)."""
+
+    sha256: str
+    contract: Contract
+
+
+class Pinned(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What was agreed to of one source: contracts by name, and what they lead to by the reference that leads there."""
+
+    pins: Mapping[str, Pin]
+    schemas: Mapping[str, Schema] = {}
+
+
+class Pins(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a pin file says: what is pinned, by the name of the source that it is from."""
+
+    theodolite_pins: Literal[1] = FORM
+    sources: Mapping[str, Pinned] = {}
+
+
+def seal(contract: Contract, documents: Mapping[str, object]) -> str:
+    """Return the hash of what a contract says: name, description, annotations, schemas and all that they lead to.
+
+    References count by what they lead to, in the order in which they are met. Linear in what the contract leads to.
+
+    >>> from theodolite.core.contract import Location, Origin
+    >>> def tool(reference):
+    ...     part = Part(location=Location.ARGUMENTS, schema={"$ref": reference})
+    ...     return Contract(name="t", origin=Origin.MCP, parts=(part,))
+    >>> one = seal(tool("urn:a#/x"), {"urn:a": {"x": {"type": "object"}}})
+    >>> one == seal(tool("urn:b#/y"), {"urn:b": {"y": {"type": "object"}}})
+    True
+    """
+    met = _reached([contract], documents)
+    names = {reference: f"#{place}" for place, reference in enumerate(met)}
+    agreed = {key: getattr(contract, key) for key in ("name", "title", "description", "method", "path", "annotations")}
+    return fingerprint(
+        {
+            **agreed,
+            "parts": [_filed(part, names) for part in contract.parts],
+            "results": [_filed(part, names) for part in contract.results],
+            "schemas": [_renamed(schema, names) for schema in met.values()],
+        }
+    )
+
+
+def pinned(contracts: Contracts) -> Pinned:
+    """Return pins of all contracts of one source."""
+    return Pinned(
+        pins={
+            name: Pin(sha256=seal(contract, contracts.documents), contract=contract)
+            for name, contract in sorted(contracts.contracts.items())
+        },
+        schemas=_reached(contracts.contracts.values(), contracts.documents),
+    )
+
+
+def verify(pins: Pinned, contracts: Contracts) -> tuple[Change, ...]:
+    """Return what changed since the contracts of a source were pinned: nothing where every hash is the pinned one.
+
+    A contract whose hash is another one has a change at least, of words where no other is seen.
+    """
+    before = _documents(pins.schemas)
+    asked = Inclusion()
+    found: list[Change] = []
+    for name in sorted({*pins.pins, *contracts.contracts}):
+        old, new = pins.pins.get(name), contracts.contracts.get(name)
+        if old is None:
+            found.append(Change(grade=Grade.WIDENING, contract=name, what="added: it is not pinned"))
+        elif new is None:
+            found.append(Change(grade=Grade.BREAKING, contract=name, what="removed"))
+        elif old.sha256 != seal(new, contracts.documents):
+            changes = compare(old.contract, new, before, contracts.documents, asked)
+            same = Change(grade=Grade.TEXT_ONLY, contract=name, what="written in another way, to the same effect")
+            found += changes or [same]
+    return tuple(found)
+
+
+def write(pins: Pins) -> bytes:
+    """Return the file of pins: JSON with keys in order, so that version control shows what changed."""
+    return msgspec.json.format(msgspec.json.encode(pins, order="sorted"), indent=1) + b"\n"
+
+
+def read(data: bytes, where: str) -> Pins:
+    """Return the pins of a file, checked: each hash must be that of the contract beside it.
+
+    Raises ConfigError, which names the file `where`, for what is no pin file, is one of another form, or was changed.
+    """
+    try:
+        form = msgspec.json.decode(data, type=_Form).theodolite_pins
+        if form != FORM:
+            raise ConfigError(f"{where}: pins of form {brief(form)}; this version reads form {FORM}: pin again")
+        pins = msgspec.json.decode(data, type=Pins)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise ConfigError(f"{where}: no file of pins: {place_of(error)}; make one with `theodolite pin add`") from error
+    for source, one in pins.sources.items():
+        documents = _documents(one.schemas)
+        for name, kept in one.pins.items():
+            if kept.contract.name != name or kept.sha256 != seal(kept.contract, documents):
+                raise ConfigError(
+                    f"{where}: the pin of {brief(name)} from {brief(source)} does not fit its hash: the file was "
+                    "changed by hand, or by somebody; restore it, or look at the contract and pin it again"
+                )
+    return pins
+
+
+class _Form(Struct):
+    theodolite_pins: object
+
+
+def _reached(contracts: Iterable[Contract], documents: _Documents) -> dict[str, Schema]:
+    """Return the schemas that contracts lead to, by reference, in the order in which they are met."""
+    met: dict[str, Schema] = {}
+    parts = [part for contract in contracts for part in (*contract.parts, *contract.results)]
+    waiting: list[object] = [part.schema for part in reversed(parts)]
+    while waiting:
+        here = waiting.pop()
+        if is_object(here):
+            reference = here.get("$ref")
+            if isinstance(reference, str) and reference not in met:
+                target = Node(here, documents).followed()
+                if target is not None:
+                    met[reference] = target.schema
+                    waiting.append(target.schema)
+            waiting += [here[key] for key in sorted(here, reverse=True)]
+        elif is_list(here):
+            waiting += here[::-1]
+    return met
+
+
+def _filed(part: Part, names: Mapping[str, str]) -> dict[str, object]:
+    """Return a part as it counts: without the place where it stands in its document."""
+    return {**structs.asdict(part), "schema": _renamed(part.schema, names), "pointer": ""}
+
+
+def _renamed(value: object, names: Mapping[str, str]) -> object:
+    if is_object(value):
+        renamed = {key: _renamed(member, names) for key, member in value.items()}
+        reference = value.get("$ref")
+        return {**renamed, "$ref": names.get(reference, reference)} if isinstance(reference, str) else renamed
+    return [_renamed(member, names) for member in value] if is_list(value) else value
+
+
+def _documents(schemas: Mapping[str, Schema]) -> _Documents:
+    """Return documents in which each reference leads to its schema; what leads into another one finds it there."""
+    documents: dict[str, object] = {}
+    for reference in sorted(schemas, key=len):
+        uri, _, fragment = reference.partition("#")
+        tokens = [token.replace("~1", "/").replace("~0", "~") for token in pointer_of(fragment).split("/")[1:]]
+        if not tokens:
+            documents.setdefault(uri, schemas[reference])
+            continue
+        node: object = documents.setdefault(uri, {})
+        for token in tokens[:-1]:
+            node = node.setdefault(token, {}) if is_object(node) else _item(node, token)
+        if is_object(node):
+            node.setdefault(tokens[-1], schemas[reference])
+    return documents
+
+
+def _item(node: object, token: str) -> object:
+    return node[int(token)] if is_list(node) and token.isdecimal() and int(token) < len(node) else None
