@@ -43,7 +43,8 @@ _URIS = {
 _VOCABULARIES = {
     "2019-09": ("core", "applicator", "validation", "meta-data", "format", "content"),
     "2020-12": (
-        "core", "applicator", "unevaluated", "validation", "meta-data", "format-annotation", "format-assertion", "content",
+        "core", "applicator", "unevaluated", "validation", "meta-data", "format-annotation", "format-assertion",
+        "content",
     ),
 }  # fmt: skip
 # What the engine knows by itself, without a fragment.

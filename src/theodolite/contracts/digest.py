@@ -7,7 +7,7 @@ import re
 
 import msgspec
 
-from theodolite.contracts.document import is_list, is_object
+from theodolite.contracts.document import whole_number
 
 __all__ = ("canonical", "fingerprint")
 
@@ -20,13 +20,13 @@ def canonical(value: object) -> bytes:
 
     As RFC 8785, with three differences that do not matter to whom compares two hashes of this function alone: keys are
     sorted by code points and not by UTF-16 units, integers keep all their digits, and floats are written as Python
-    writes them. 25 ms for 7 MB.
+    writes them. 25 ms for 7 MB; six times that where it has whole numbers with a point, or text that looks so.
 
     >>> canonical({"b": 1.0, "a": [True, "x"]})
     b'{"a":[true,"x"],"b":1}'
     """
     text = msgspec.json.encode(value, order="sorted")
-    return msgspec.json.encode(_integral(value), order="sorted") if _FLOAT.search(text) else text
+    return msgspec.json.encode(_DECODER.decode(text), order="sorted") if _FLOAT.search(text) else text
 
 
 def fingerprint(value: object) -> str:
@@ -38,9 +38,4 @@ def fingerprint(value: object) -> str:
     return hashlib.sha256(canonical(value)).hexdigest()
 
 
-def _integral(value: object) -> object:
-    if is_object(value):
-        return {key: _integral(entry) for key, entry in value.items()}
-    if is_list(value):
-        return [_integral(entry) for entry in value]
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+_DECODER = msgspec.json.Decoder(float_hook=whole_number)

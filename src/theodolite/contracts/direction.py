@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterator
 from enum import StrEnum
 
 from msgspec import Struct
 
 from theodolite.contracts.document import find, is_list, is_object, pointer_of
 
-__all__ = ("Direction", "Marks")
+__all__ = ("Direction", "Marks", "directions")
 
 # Longer chains of `$ref`s and `allOf`s are not followed to a mark; none was met beyond 4.
 _DEPTH = 16
@@ -19,6 +20,16 @@ class Direction(StrEnum):
 
     REQUEST = "readOnly"
     RESPONSE = "writeOnly"
+
+
+def directions(marks: Container[Direction]) -> list[Direction | None]:
+    """Return what is left out of requests, and of responses; one entry for both where nothing is.
+
+    >>> directions([Direction.REQUEST]), directions([])
+    ([<Direction.REQUEST: 'readOnly'>, None], [None])
+    """
+    ways = [way if way in marks else None for way in Direction]
+    return ways if any(ways) else [None]
 
 
 class Marks(Struct, frozen=True, kw_only=True):
@@ -38,7 +49,10 @@ class Marks(Struct, frozen=True, kw_only=True):
         """Take what is marked out of `required` here and in the members of `allOf`. Writes what changes."""
         if self.direction is None or ("required" not in node and "allOf" not in node):
             return
-        hidden = self._hidden(node, 0)
+        wanted = set(_required(node))
+        if not wanted:
+            return
+        hidden = self._hidden(node, wanted, 0)
         if not hidden:
             return
         changed = self._without({**node, **changes}, hidden)
@@ -57,14 +71,14 @@ class Marks(Struct, frozen=True, kw_only=True):
             new["allOf"] = [self._without(entry, hidden) if is_object(entry) else entry for entry in members]
         return new
 
-    def _hidden(self, node: dict[str, object], depth: int) -> set[str]:
-        """Return the names that a schema, or one that it holds in `allOf`, marks."""
+    def _hidden(self, node: dict[str, object], wanted: set[str], depth: int) -> set[str]:
+        """Return which of these names a schema, or one that it holds in `allOf`, marks."""
         names: set[str] = set()
         properties = node.get("properties")
         if is_object(properties):
-            names.update(name for name, entry in properties.items() if self._marked(entry, depth))
+            names.update(name for name in wanted if name in properties and self._marked(properties[name], depth))
         for other in self._beside(node, depth):
-            names |= self._hidden(other, depth + 1)
+            names |= self._hidden(other, wanted, depth + 1)
         return names
 
     def _marked(self, node: object, depth: int) -> bool:
@@ -86,3 +100,15 @@ class Marks(Struct, frozen=True, kw_only=True):
         if is_list(members) and (self.siblings or reference is None):
             found += members
         return [other for other in found if is_object(other)]
+
+
+def _required(node: dict[str, object]) -> Iterator[str]:
+    """Yield the names that a schema requires, here or in a member of `allOf` that is written out."""
+    names = node.get("required")
+    if is_list(names):
+        yield from (name for name in names if isinstance(name, str))
+    members = node.get("allOf")
+    if is_list(members):
+        for member in members:
+            if is_object(member):
+                yield from _required(member)

@@ -56,12 +56,12 @@ class LegacySchemas(Registry):
                 new = rule(self, value, (at, key))
                 if new is not value:
                     changes[key] = new
-        self._rewrite(node, changes, at)
+        self._rewrite(node, changes)
         if not changes:
             return node
         return {key: value for key, value in {**node, **changes}.items() if value is not _DROPPED}
 
-    def _rewrite(self, node: dict[str, object], changes: dict[str, object], at: Path) -> None:
+    def _rewrite(self, node: dict[str, object], changes: dict[str, object]) -> None:
         for exclusive, bound in _BOUNDS:
             flag = node.get(exclusive)
             if flag is True and bound in node:

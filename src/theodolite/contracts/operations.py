@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
@@ -13,6 +14,9 @@ from theodolite.core.errors import ConfigError
 from theodolite.core.text import brief
 
 __all__ = ("Operations", "Parameter", "Place", "text_of")
+
+
+_TEMPLATE = re.compile(r"\{([^{}]*)\}")
 
 
 class Place(Struct, frozen=True, gc=False):
@@ -53,8 +57,11 @@ class Operations:
     def read(self) -> Contracts:
         """Return all contracts of the document. Raises ConfigError for what cannot be one, with its pointer."""
         for path, pointer in self._paths():
-            self._path_item(path, pointer)
+            self.path_item(path, pointer)
         self.rest()
+        for alias, name in self._aliases.items():
+            if alias in self._contracts:
+                self._claim(alias, self._contracts[name].pointer)
         documents = {**self.request.finish(), **self.response.finish()}
         for registry in {id(self.request): self.request, id(self.response): self.response}.values():
             self.gaps.extend(registry.gaps)
@@ -72,6 +79,10 @@ class Operations:
 
     def results(self, operation: Place, name: str) -> Iterator[Part]:
         """Yield what may come back."""
+        raise NotImplementedError
+
+    def fields(self, operation: Place, parameters: tuple[Parameter, ...]) -> frozenset[str]:
+        """Return the names that the body declares at its top."""
         raise NotImplementedError
 
     def rest(self) -> None:
@@ -131,20 +142,24 @@ class Operations:
             elif not path.startswith("x-"):
                 fail((None, child("/paths", path)), "a path begins with /, and an extension with x-")
 
-    def _path_item(self, path: str, pointer: str) -> None:
+    def path_item(self, path: str, pointer: str) -> None:
         """Read the operations of one path. What stands beside a `$ref` of a path item goes before what it leads to."""
-        here = find(self.root, pointer)
-        place = self.at(here, pointer)
-        places = [place] if place.pointer == pointer or not is_object(here) else [Place(here, pointer), place]
+        here = self._object(find(self.root, pointer), pointer)
+        target = self.at(here.node, pointer)
+        places = [here] if target.pointer == pointer else [here, target]
+        shared: dict[tuple[str, str], Parameter] = {}
+        for place in reversed(places):
+            shared = self._parameters(place, shared)
         done: set[str] = set()
-        for where in places:
-            shared = self._parameters(where, {})
-            for method, operation in self._operations(where):
+        for place in places:
+            for method, operation in self.operations(place):
                 if method not in done:
                     done.add(method)
-                    self._operation(method, path, operation, shared, child(pointer, *operation.pointer.split("/")[-1:]))
+                    used = f"{pointer}{operation.pointer.removeprefix(place.pointer)}"
+                    self._operation(method, path, operation, shared, used)
 
-    def _operations(self, item: Place) -> Iterator[tuple[str, Place]]:
+    def operations(self, item: Place) -> Iterator[tuple[str, Place]]:
+        """Yield the operations of a path item, by method."""
         for method in self.methods:
             if method in item.node:
                 yield method.upper(), self._object(item.node[method], child(item.pointer, method))
@@ -173,9 +188,20 @@ class Operations:
             title=text_of(operation.node, "summary"),
             description=text_of(operation.node, "description"),
             pointer=used,
+            fields=self.fields(operation, parameters),
         )
+        self._check_path(path, parameters, used, name)
         if alias != name:
             self._aliases[alias] = name
+
+    def _check_path(self, path: str, parameters: tuple[Parameter, ...], used: str, name: str) -> None:
+        """Note the parameters that only the path or only the operation names."""
+        named = {text for text in _TEMPLATE.findall(path) if isinstance(text, str)}
+        given = {parameter.name for parameter in parameters if parameter.location is Location.PATH}
+        if named - given:
+            self.gap(used, "a parameter in the path is not declared", name)
+        if given - named:
+            self.gap(used, "a declared parameter is not in the path", name)
 
     def _claim(self, name: str, pointer: str) -> None:
         other = self._contracts.get(name)

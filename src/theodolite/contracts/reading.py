@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 
-from theodolite.contracts.digest import fingerprint
-from theodolite.contracts.document import is_object, own_copy, word
+import msgspec
+
+from theodolite.contracts.direction import Direction
+from theodolite.contracts.document import child, is_object, own_copy, word
 from theodolite.contracts.openapi import read_openapi
+from theodolite.contracts.swagger import read_swagger
 from theodolite.contracts.tools import is_tool, read_schema, read_tools, tool_list
-from theodolite.contracts.document import child
 from theodolite.core.contract import Contracts
 from theodolite.core.errors import ConfigError
 
 __all__ = ("read",)
 
+# What of a document says nothing about calls.
+_ASIDE = frozenset({"info", "tags", "externalDocs"})
 # A mapping with one of these is a schema; with none it may be anything.
 _KEYWORDS = frozenset({
-    "$defs", "$dynamicRef", "$id", "$recursiveRef", "$ref", "$schema", "additionalProperties", "allOf", "anyOf", "const",
-    "definitions", "dependentRequired", "dependentSchemas", "enum", "if", "items", "maxProperties", "minProperties",
-    "not", "oneOf", "patternProperties", "prefixItems", "properties", "propertyNames", "required", "type",
-    "unevaluatedProperties",
+    "$defs", "$dynamicRef", "$id", "$recursiveRef", "$ref", "$schema", "additionalProperties", "allOf", "anyOf",
+    "const", "definitions", "dependentRequired", "dependentSchemas", "enum", "if", "items", "maxProperties",
+    "minProperties", "not", "oneOf", "patternProperties", "prefixItems", "properties", "propertyNames", "required",
+    "type", "unevaluatedProperties",
 })  # fmt: skip
 
 
@@ -47,8 +52,8 @@ def read(
     others = known if is_object(known) else {}
     root = own_copy(document)
     if is_object(root):
-        if "openapi" in root:
-            return read_openapi(root, fingerprint(root))
+        if "openapi" in root or "swagger" in root:
+            return _described(root, others)
         if is_tool(root):
             return read_tools([(root, "")], others)
     tools = tool_list(root)
@@ -58,6 +63,20 @@ def read(
     if is_object(root) and not _KEYWORDS.isdisjoint(root):
         return read_schema(root, name, others)
     raise ConfigError(
-        f"this {word(root)} is no contract: give an OpenAPI or Swagger document (with `openapi` or `swagger`), a list of "
-        "tools (`tools`, or an array), one tool, or a JSON Schema (with `type`, `properties` ...)"
+        f"this {word(root)} is no contract: give an OpenAPI or Swagger document (with `openapi` or `swagger`), a list "
+        "of tools (`tools`, or an array), one tool, or a JSON Schema (with `type`, `properties` ...)"
     )
+
+
+def _described(root: dict[str, object], known: Mapping[str, object]) -> Contracts:
+    """Return the contracts of an OpenAPI or Swagger document."""
+    agreed = {key: value for key, value in root.items() if key not in _ASIDE and not key.startswith("x-")}
+    text = msgspec.json.encode(agreed, order="sorted")  # the canonical form: our copy has no 1.0
+    digest = hashlib.sha256(text).hexdigest()
+    marks = [direction for direction in Direction if f'"{direction}":true'.encode() in text]
+    try:
+        if "openapi" in root:
+            return read_openapi(root, digest, marks, known)
+        return read_swagger(root, digest, marks)
+    except RecursionError as error:
+        raise ConfigError("the schemas of the document are nested too deep to be checked: flatten them") from error

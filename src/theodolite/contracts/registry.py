@@ -9,7 +9,7 @@ from theodolite.core.contract import Gap, Schema
 from theodolite.core.errors import ConfigError
 from theodolite.core.text import brief
 
-__all__ = ("Path", "Registry", "fail", "pointer_to", "refuse_remote")
+__all__ = ("Path", "Registry", "fail", "pointer_to", "refuse_remote", "registry_uris")
 
 # Where the walk stands: what it came from and the key that it took; the start is a pointer. Costs less than text.
 Path = tuple["Path | None", str | int]
@@ -44,6 +44,11 @@ def refuse_remote(at: Path, reference: str) -> NoReturn:
     fail(at, f"the $ref {brief(reference)} leads out of the document, and nothing is ever fetched: bundle it in")
 
 
+def registry_uris(digest: str) -> tuple[str, str]:
+    """Return the names of the registries of one document: that of requests, which is that of both, and of responses."""
+    return f"urn:theodolite:{digest}", f"urn:theodolite:{digest}:response"
+
+
 class Registry:
     """What the engine resolves `$ref`s in: the schemas of one document alone, at the pointers of that document.
 
@@ -69,6 +74,23 @@ class Registry:
         if known is None:
             self._place(pointer, self._normal(find(self.root, pointer), (None, pointer)))
             known = self._added[pointer] = {"$ref": f"{self.uri}#{fragment(pointer)}"}
+        return known
+
+    def add_made(self, pointer: str, schema: dict[str, object]) -> Schema:
+        """Normalize a schema that the document has in other words, and return it, or the one that refers to it.
+
+        What refers to nothing is returned itself, so that equal ones are one to whoever compiles them. The pointer is
+        one that the document does not have.
+        """
+        known = self._added.get(pointer)
+        if known is None:
+            new = self._normal(schema, (None, pointer))
+            if is_object(new) and not _refers(new):
+                known = new
+            else:
+                self._place(pointer, new)
+                known = {"$ref": f"{self.uri}#{fragment(pointer)}"}
+            self._added[pointer] = known
         return known
 
     def finish(self) -> dict[str, object]:
@@ -135,4 +157,14 @@ def _put(node: object, token: str, value: object) -> bool:
         covered = token in node
         node[token] = value
         return covered
+    return False
+
+
+def _refers(schema: dict[str, object]) -> bool:
+    """Whether a schema, or that of its items, is a `$ref`."""
+    node: object = schema
+    while is_object(node):
+        if "$ref" in node:
+            return True
+        node = node.get("items")
     return False

@@ -14,7 +14,11 @@ from theodolite.contracts.registry import Path, Registry, fail, pointer_to, refu
 from theodolite.core.contract import Schema
 from theodolite.core.text import brief
 
-__all__ = ("Schemas",)
+__all__ = ("Documents", "Schemas")
+
+# Further documents, by absolute address.
+Documents = Mapping[str, object]
+
 
 # What relative `$id`s are joined to where a document has no address of its own: one that nobody can have (RFC 6761).
 _NOWHERE = "https://theodolite.invalid/"
@@ -44,10 +48,10 @@ class Schemas(Registry):
     `required`. A schema within an OpenAPI document that has an `$id`, or a `$schema` of another draft, becomes a
     document of its own, with a `$ref` in its old place. Anchors are shown to the engine under `$defs` of the root.
 
-    `origin` is the pointer of a schema that is alone, `address` the document's own name, and `known` are those of further documents that `$ref`s may lead to. Raises
-    ConfigError for a `$ref` to anything else, for one through the inside of a schema that has an `$id` (draft 2020-12,
-    section 9.2.1, leaves that undefined), and for an anchor given twice. Limits: within a schema that has an `$id`
-    directions do not count.
+    `origin` is the pointer of a schema that is alone, `address` the document's own name, and `known` are further
+    documents that `$ref`s may lead to. Raises ConfigError for a `$ref` to anything else, for one through the inside of
+    a schema that has an `$id` (draft 2020-12, section 9.2.1, leaves that undefined), and for an anchor given twice.
+    Limits: within a schema that has an `$id` directions do not count.
     """
 
     def __init__(
@@ -58,7 +62,7 @@ class Schemas(Registry):
         *,
         draft: Draft = Draft.DRAFT_2020,
         address: str = "",
-        known: Mapping[str, object] = {},  # noqa: B006 - read, never written
+        known: Documents | None = None,
         alone: bool = False,
         origin: str = "",
     ) -> None:
@@ -71,7 +75,7 @@ class Schemas(Registry):
         self._alone = alone
         self._origin = origin
         self._address = address
-        self._others = {name.removesuffix("#"): entry for name, entry in known.items()}
+        self._others = {name.removesuffix("#"): entry for name, entry in (known or {}).items()}
         self._known = {*METASCHEMAS, *self._others}
         self._inner: dict[str, object] = {}
         self._starts: list[str] = []

@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec import UNSET, Struct, UnsetType
 
-from theodolite.contracts.document import child
+from theodolite.contracts.document import child, is_mapping
 from theodolite.core.contract import Contract, Location, Part
 
 __all__ = ("Given", "Split", "Splitter", "split")
@@ -96,7 +96,7 @@ class Splitter:
             return Split(given=(Given(self.whole, arguments, ""),))
         if arguments is None:
             return Split(absent=self.parameters)
-        if isinstance(arguments, Mapping):
+        if is_mapping(arguments):
             return _Sorting(self, arguments).result()
         if self.has_body:
             return Split(absent=self.parameters, body=arguments)
@@ -133,8 +133,8 @@ class _Sorting:
         for name in [name for name in self._left if isinstance(name, str) and ("." in name or "__" in name)]:
             self._addressed(name)
         if self._splitter.parameters:
-            for name in list(self._left):
-                self._flat(name)
+            for argument in list(self._left):
+                self._flat(argument)
         body, base = self._body()
         parameters = self._splitter.parameters
         given = tuple(self._given.values())
@@ -150,7 +150,7 @@ class _Sorting:
     def _group(self, word: str) -> None:
         """Rule 1."""
         place, entries = _PLACES[word], self._left[word]
-        if place is Location.BODY or not isinstance(entries, Mapping):
+        if place is Location.BODY or not is_mapping(entries):
             return
         known = sum(self._splitter.parameter(place, name) is not None for name in entries)
         if self._splitter.named(word):
@@ -159,9 +159,8 @@ class _Sorting:
             taken = known > 0 or not entries or not self._splitter.has_body
         if taken:
             del self._left[word]
-            for name, value in entries.items():
-                part = self._splitter.parameter(place, name)
-                self._give(part, value, child("", word, str(name)))
+            for entry, value in entries.items():
+                self._give(self._splitter.parameter(place, entry), value, child("", word, str(entry)))
 
     def _addressed(self, name: str) -> None:
         """Rule 3."""
@@ -210,7 +209,7 @@ class _Sorting:
         return {**left, **self._fields}, ""
 
     def _alone(self, value: object) -> bool:
-        return isinstance(value, Mapping) and len(self._left) == 1 and not self._fields
+        return is_mapping(value) and len(self._left) == 1 and not self._fields
 
 
 def split(contract: Contract, arguments: object) -> Split:

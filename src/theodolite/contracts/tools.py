@@ -77,14 +77,13 @@ def read_tools(tools: list[tuple[object, str]], known: Mapping[str, object]) -> 
     return Contracts(contracts=contracts, digest=digest, documents={**known, **documents}, gaps=tuple(gaps))
 
 
-def read_schema(schema: dict[str, object] | bool, name: str, known: Mapping[str, object]) -> Contracts:
+def read_schema(schema: dict[str, object], name: str, known: Mapping[str, object]) -> Contracts:
     """Return the one contract of a plain schema: what the arguments as a whole must be."""
     digest = fingerprint(schema)
     documents: dict[str, object] = {}
     whole = _schema(schema, f"urn:theodolite:{digest}", "", documents, known)
     part = Part(location=Location.ARGUMENTS, schema=whole, required=True)
-    title = text_of(schema, "title") if is_object(schema) else ""
-    description = text_of(schema, "description") if is_object(schema) else ""
+    title, description = text_of(schema, "title"), text_of(schema, "description")
     contract = Contract(name=name, origin=Origin.SCHEMA, parts=(part,), title=title, description=description)
     return Contracts(contracts={name: contract}, digest=digest, documents={**known, **documents})
 
