@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
 
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from jsonschema import Draft202012Validator
-from referencing import Registry, Resource
-from referencing.jsonschema import DRAFT202012
 
 from theodolite.contracts.difference import Change, Grade, compare, difference, worst
+from theodolite.contracts.document import is_list, is_object
+from theodolite.contracts.nodes import is_schema
 from theodolite.core.contract import Contract, Contracts, Location, Origin, Part, Schema
 
+JSONSCHEMA = import_module("jsonschema")  # it has no types
 NAMES = ("a", "b", "c", "d/e")
 URI = "urn:doc"
 
@@ -112,39 +113,44 @@ DEFS: st.SearchStrategy[Mapping[str, object]] = st.fixed_dictionaries(
 
 
 @st.composite
-def changed(draw: st.DrawFn, schema: object) -> object:
-    """A schema with one or two keywords of it, at some depth, taken away, put in or replaced."""
-    if not isinstance(schema, dict) or not schema or draw(st.integers(0, 3)) == 0:
+def changed(draw: st.DrawFn, schema: Schema) -> Schema:
+    """A schema with a keyword of it, at some depth, taken away, put in or replaced."""
+    if not is_object(schema) or not schema or draw(st.integers(0, 3)) == 0:
         return draw(SCHEMAS)
     name = draw(st.sampled_from(sorted(schema)))
+    inside = schema[name]
     rest = {key: value for key, value in schema.items() if key != name}
     what = draw(st.sampled_from(["gone", "new", "inside", "inside"]))
     if what == "gone":
         return rest
-    fresh = draw(_keywords(SCHEMAS))
-    if what == "new" or not isinstance(schema[name], dict | list):
-        return {**schema, **(fresh if isinstance(fresh, dict) else {})}
-    if isinstance(schema[name], list) and name in {"anyOf", "oneOf", "allOf", "prefixItems"}:
-        place = draw(st.integers(0, len(schema[name]) - 1))
-        listed = list(schema[name])
-        listed[place] = draw(changed(listed[place]))
-        return {**rest, name: listed}
+    if what == "new" or not (is_object(inside) or is_list(inside)):
+        fresh = draw(_keywords(SCHEMAS))
+        return {**schema, **fresh} if is_object(fresh) else fresh
+    if is_list(inside):
+        if name not in {"anyOf", "oneOf", "allOf", "prefixItems"}:
+            return rest
+        place = draw(st.integers(0, len(inside) - 1))
+        return {**rest, name: [*inside[:place], draw(changed(_schema(inside[place]))), *inside[place + 1 :]]}
     if name in {"properties", "patternProperties", "dependentSchemas"}:
-        inner = draw(st.sampled_from(sorted(schema[name])))
-        return {**rest, name: {**schema[name], inner: draw(changed(schema[name][inner]))}}
-    return {**rest, name: draw(changed(schema[name]))} if name in INNER and isinstance(schema[name], dict) else schema
+        inner = draw(st.sampled_from(sorted(inside)))
+        return {**rest, name: {**inside, inner: draw(changed(_schema(inside[inner])))}}
+    return {**rest, name: draw(changed(_schema(inside)))} if name in INNER else rest
 
 
-def accepts(schema: Schema, document: object, value: object) -> bool:
-    resource = Resource(contents=document, specification=DRAFT202012)
-    registry: Registry[object] = Registry().with_resource(URI, resource)
-    return bool(Draft202012Validator(schema, registry=registry).is_valid(value))
+def _schema(value: object) -> Schema:
+    assert is_schema(value)
+    return value
+
+
+def accepts(schema: Schema, document: Mapping[str, object], value: object) -> bool:
+    whole = {"allOf": [schema], "$defs": {"document": {"$id": URI, **document}}}
+    return bool(JSONSCHEMA.Draft202012Validator(whole).is_valid(value))
 
 
 def holds(value: object, names: set[str]) -> bool:
-    if isinstance(value, dict):
+    if is_object(value):
         return bool(value.keys() & names) or any(holds(member, names) for member in value.values())
-    return isinstance(value, list) and any(holds(member, names) for member in value)
+    return is_list(value) and any(holds(member, names) for member in value)
 
 
 def declared(changes: tuple[Change, ...]) -> set[str]:

@@ -1,0 +1,450 @@
+"""What would make a call fit its contract: steps that are shown to help, offered and never taken in silence.
+
+A plan has only steps that follow from the contract: a name that it declares and the call lacks, a type that it asks
+for, a default that it states. It is offered only if the arguments are accepted after it, and no step can be left out.
+Nothing is guessed: "00713" stays where text is due, and becomes no number where one is, since no JSON number is written
+so. What is accepted already has no plan.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from types import MappingProxyType
+
+import msgspec
+from msgspec import UNSET, Struct
+
+from theodolite.contracts.digest import canonical
+from theodolite.contracts.document import child, is_list, is_object
+from theodolite.contracts.nodes import Node, expand, named, type_of, types_of
+from theodolite.contracts.splitting import split
+from theodolite.contracts.surface import speaking
+from theodolite.core.contract import Contract, Divergence, Location
+from theodolite.core.errors import EventError
+
+__all__ = ("Op", "Plan", "Step", "apply", "distance", "message", "plan")
+
+# Steps of a plan, and places that are looked at (our choice): a call that needs more was meant for another contract.
+STEPS, PLACES, LEVELS = 16, 2_000, 40
+# Two names are one name misspelt where at most a third of the longer one differs (our choice; see `distance`).
+ALIKE = 1 / 3
+# Longer names are not compared, longer texts are not read as JSON: both cost time, and neither is a slip.
+NAME, TEXT = 64, 100_000
+# What a message shows: characters of a name, of all, and findings (our choice: what a model needs for its next try).
+SHOWN, WHOLE, TOLD = 64, 1_200, 8
+_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,14})", re.ASCII)
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,17})?(?:[eE][+-]?[0-9]{1,2})?", re.ASCII)
+_WORDS: Mapping[str, bool] = {"true": True, "false": False, "True": True, "False": False}
+# Digits of a number that every reader of JSON keeps whole.
+_DIGITS = 15
+
+
+class Op(StrEnum):
+    """What a step does to one place of the arguments."""
+
+    RENAME = "rename"
+    UNWRAP = "unwrap"
+    COERCE = "coerce"
+    DROP = "drop"
+    FILL = "fill"
+
+
+class Step(Struct, frozen=True):
+    """One change of the arguments at a place (RFC 6901, in the arguments as they are after the steps before it).
+
+    `to` is the new name of a `rename`, the type that an `unwrap` or `coerce` leads to, the default of a `fill` as JSON,
+    and empty for a `drop`. It is always the contract's own text.
+    """
+
+    op: Op
+    pointer: str
+    to: str = ""
+
+
+class Plan(Struct, frozen=True):
+    """Steps that make arguments acceptable, in the order in which they are taken."""
+
+    steps: tuple[Step, ...]
+
+
+def distance(one: str, other: str) -> float:
+    """Return how far two names are apart: edits in the longer one, 0 for the same name and 1 for another.
+
+    An edit puts in, takes away or replaces a character, or swaps two neighbors. Case, `_` and `-` do not count. Names
+    of more than 64 characters are 1 apart. Cost: the product of both lengths.
+    Source: F. Damerau, A technique for computer detection and correction of spelling errors, Communications of the ACM
+    7, 1964; R. Lowrance and R. Wagner, An extension of the string-to-string correction problem, Journal of the ACM 22,
+    1975, in the form in which no part is edited twice.
+
+    >>> distance("user_id", "userId"), distance("emial", "email"), distance("name", "owner")
+    (0.0, 0.2, 0.8)
+    """
+    if max(len(one), len(other)) > NAME:
+        return float(one != other)
+    mine, theirs = _folded(one), _folded(other)
+    if mine == theirs:
+        return 0.0
+    before: list[int] = []
+    here = list(range(len(theirs) + 1))
+    for row, letter in enumerate(mine, 1):
+        older, before, here = before, here, [row]
+        for column, same in enumerate(theirs, 1):
+            cost = min(before[column] + 1, here[-1] + 1, before[column - 1] + (letter != same))
+            if row > 1 < column and letter == theirs[column - 2] and same == mine[row - 2]:
+                cost = min(cost, older[column - 2] + 1)
+            here.append(cost)
+    return here[-1] / max(len(mine), len(theirs))
+
+
+def plan(
+    contract: Contract, documents: Mapping[str, object], arguments: object, valid: Callable[[object], bool]
+) -> Plan | None:
+    """Return the plan that makes arguments acceptable, or None where they are, or where none is found.
+
+    `valid` says whether arguments are accepted; it is asked once for the arguments, and at most 18 times for plans.
+    The arguments are not changed. Cost: at most 2,000 places of the arguments, and the questions.
+
+    >>> from theodolite.core.contract import Origin, Part
+    >>> schema = {"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]}
+    >>> tool = Contract(name="t", origin=Origin.MCP, parts=(Part(location=Location.ARGUMENTS, schema=schema),))
+    >>> found = plan(tool, {}, {"Aeg": "7"}, lambda value: value == {"age": 7})
+    >>> [(step.op.value, step.pointer, step.to) for step in found.steps]
+    [('rename', '/Aeg', 'age'), ('coerce', '/age', 'integer')]
+    """
+    if valid(arguments):
+        return None
+    steps = tuple(_Search().steps(contract, documents, arguments))
+    if not steps or len(steps) > STEPS or not _helps(steps, arguments, valid):
+        return None
+    # From the last on, since a later step may stand below what an earlier one made.
+    for step in reversed(steps):
+        fewer = tuple([one for one in steps if one is not step])
+        if fewer and _helps(fewer, arguments, valid):
+            steps = fewer
+    return Plan(steps)
+
+
+def apply(found: Plan, arguments: object) -> object:
+    """Return new arguments, with the steps of a plan taken; what was given is not changed.
+
+    Raises EventError where a step does not fit the arguments: the plan was made for others.
+
+    >>> apply(Plan((Step(Op.DROP, "/extra"),)), {"id": 1, "extra": 2})
+    {'id': 1}
+    """
+    for step in found.steps:
+        arguments = _taken(step, _tokens(step.pointer), arguments)
+    return arguments
+
+
+def message(divergences: Sequence[Divergence], found: Plan | None = None) -> str:
+    """Return what a model needs to try again: where its call does not fit, what is due there, and what would help.
+
+    At most 1,200 characters, of findings the first eight. No value of the call is in it. Names are the call's own words
+    and may be hostile: they are quoted, cut to 64 characters, and spelled out where they are not plain ASCII.
+
+    >>> from theodolite.core.contract import Kind
+    >>> wrong = Divergence(kind=Kind.TYPE_MISMATCH, pointer="/age", expected="integer", observed="string")
+    >>> print(message([wrong], Plan((Step(Op.COERCE, "/age", "integer"),))))
+    The call was not made: its arguments do not fit the contract of the tool.
+    - "/age": type_mismatch: integer is due, this is string
+    What would fit, if it is what you mean:
+    - give "/age" as integer
+    Change the arguments and call again.
+    """
+    wrong = [one for one in divergences if one.denies]
+    lines = ["The call was not made: its arguments do not fit the contract of the tool."]
+    lines += [_told(one) for one in wrong[:TOLD]]
+    if len(wrong) > TOLD:
+        lines.append(f"- and {len(wrong) - TOLD} more")
+    if found is not None and found.steps:
+        lines += ["What would fit, if it is what you mean:", *_advice(found.steps)]
+    last = "Change the arguments and call again."
+    text = "\n".join(lines)
+    room = WHOLE - len(last) - 1
+    return f"{text if len(text) <= room else text[: room - 4].rpartition(chr(10))[0] + chr(10) + '...'}\n{last}"
+
+
+def _told(one: Divergence) -> str:
+    due = f": {_plain(one.expected)} is due" if one.expected else ""
+    this = f", this is {_plain(one.observed)}" if one.observed else ""
+    return f"- {_quoted(one.pointer)}: {one.kind}{due}{this}"
+
+
+def _advice(steps: Sequence[Step]) -> Iterator[str]:
+    inside = 0
+    unwrapped: list[str] = []
+    for step in steps:
+        if any(step.pointer.startswith(f"{pointer}/") for pointer in unwrapped):
+            inside += 1  # its names were inside a value of the call
+            continue
+        where = _quoted(step.pointer)
+        if step.op is Op.UNWRAP:
+            unwrapped.append(step.pointer)
+        yield {
+            Op.RENAME: f"- call {where} {_quoted(step.to)}",
+            Op.UNWRAP: f"- give {where} as {_plain(step.to)}, not as text that holds one",
+            Op.COERCE: f"- give {where} as {_plain(step.to)}",
+            Op.DROP: f"- leave out {where}",
+            Op.FILL: f"- give {where}, such as the default {_plain(step.to)}",
+        }[step.op]
+    if inside:
+        yield f"- and {inside} more inside of what was text"
+
+
+def _quoted(text: str) -> str:
+    return f'"{_plain(text)}"' if text else "the arguments as a whole"
+
+
+def _plain(text: str) -> str:
+    """Return text in printable ASCII, without quotes and backslashes of its own, of about 64 characters."""
+    shown = text[:SHOWN].encode("unicode_escape").decode("ascii").replace('"', "'").replace("`", "'")
+    return shown if len(text) <= SHOWN and len(shown) <= 2 * SHOWN else f"{shown[: 2 * SHOWN]}..."
+
+
+class _Place(Struct, frozen=True):
+    """What a contract says of one value: schemas that it must satisfy, and those that it may be chosen to satisfy."""
+
+    must: tuple[Node, ...]
+    may: tuple[Node, ...] = ()
+
+    @property
+    def types(self) -> frozenset[str]:
+        types = types_of([one for node in self.must for one in expand(node)])
+        if self.may and (some := frozenset[str]().union(*[types_of(expand(node)) for node in self.may]) & types):
+            return some
+        return types
+
+    def opened(self) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
+        """Return all schemas that speak of the value, in the same two kinds."""
+        must = [one for node in self.must for one in expand(node)]
+        known = {id(node.schema) for node in must}
+        return tuple(must), tuple([one for one in speaking([*must, *self.may]) if id(one.schema) not in known])
+
+
+class _Search:
+    """Looks for steps in the arguments of one call; counts what it looks at."""
+
+    def __init__(self) -> None:
+        self._left = PLACES
+
+    def steps(self, contract: Contract, documents: Mapping[str, object], arguments: object) -> Iterator[Step]:
+        """Yield all steps that the contract suggests, each as after those before it."""
+        found = split(contract, arguments)
+        absent = {part.name: _Place((Node(part.schema, documents),)) for part in found.absent}
+        given: dict[str, object] = {_tokens(one)[0]: None for one in found.unknown if one.count("/") == 1}
+        yield from [Step(Op.DROP, one) for one in found.unknown if one.count("/") > 1]
+        renamed = _renames(given, absent)
+        for name in given:
+            yield Step(Op.RENAME, child("", name), renamed[name]) if name in renamed else Step(Op.DROP, child("", name))
+        for one in found.given:
+            place = _Place((Node(one.part.schema, documents),))
+            yield from self._value(one.pointer.__add__, "", one.value, place)
+        body = next((part for part in contract.parts if part.location is Location.BODY), None)
+        if body is not None and found.body is not UNSET:
+            place = _Place((Node(body.schema, documents),))
+            yield from self._value(found.where, "", found.body, place, {} if found.base else absent)
+        for part in found.absent:
+            if part.required and part.name not in renamed.values():
+                yield from _filled(child("", part.name), absent[part.name])
+
+    def _value(
+        self,
+        where: Callable[[str], str],
+        pointer: str,
+        value: object,
+        place: _Place,
+        beside: Mapping[str, _Place] = MappingProxyType({}),
+    ) -> Iterator[Step]:
+        """Yield the steps of one value. `beside` are parameters that a field may have been meant for."""
+        self._left -= 1
+        if self._left < 0 or pointer.count("/") > LEVELS:
+            return
+        types = place.types
+        if type_of(value) not in types:
+            fit = _fitting(value, types)
+            if fit is None:
+                return
+            yield Step(fit[0], where(pointer), fit[1])
+            value = fit[2]
+        if is_object(value):
+            yield from self._object(where, pointer, value, place, beside)
+        elif is_list(value):
+            must, may = place.opened()
+            for index, item in enumerate(value):
+                inner = _Place(_items(must, index), _items(may, index))
+                yield from self._value(where, f"{pointer}/{index}", item, inner)
+
+    def _object(
+        self,
+        where: Callable[[str], str],
+        pointer: str,
+        value: dict[str, object],
+        place: _Place,
+        beside: Mapping[str, _Place],
+    ) -> Iterator[Step]:
+        must, may = place.opened()
+        declared = dict.fromkeys([name for one in (*must, *may) for name in named(one.keywords.get("properties"))])
+        places = {name: _Place(_named(must, name), _named(may, name)) for name in declared}
+        required = {name for one in must for name in _texts(one.keywords.get("required"))}
+        unknown = {name: inner for name, inner in value.items() if name not in places}
+        moved = [name for name in unknown if where(child(pointer, name)) != child(where(pointer), name)]
+        absent = {name: one for name, one in {**beside, **places}.items() if name not in value}
+        renamed = _renames({name: one for name, one in unknown.items() if name not in moved}, absent)
+        closed = any(_shuts(one) for one in (*must, *may))
+        for name, inner in value.items():
+            at = child(pointer, name)
+            if name in renamed:
+                to = renamed[name]
+                yield Step(Op.RENAME, where(at), to)
+                if to in places:
+                    yield from self._value(where, child(pointer, to), inner, places[to])
+                else:
+                    yield from self._value(str, child("", to), inner, beside[to])
+            elif name in places:
+                if inner is None and name not in required and "null" not in places[name].types:
+                    yield Step(Op.DROP, where(at))
+                else:
+                    yield from self._value(where, at, inner, places[name])
+            elif closed:
+                yield Step(Op.DROP, where(at))
+            else:
+                yield from self._value(where, at, inner, _Place(_rest(must), _rest(may)))
+        for name in sorted(required - value.keys() - {*renamed.values()}):
+            if name in places:
+                yield from _filled(where(child(pointer, name)), places[name])
+
+
+def _renames(unknown: Mapping[str, object], absent: Mapping[str, object]) -> dict[str, str]:
+    """Return which name was meant by which: the nearest one for both, and no other as near."""
+    far = {(name, other): distance(name, other) for name in unknown for other in absent}
+    near = {pair: apart for pair, apart in far.items() if apart <= ALIKE}
+    found: dict[str, str] = {}
+    for (name, other), apart in near.items():
+        rivals = [d for pair, d in near.items() if pair != (name, other) and (pair[0] == name or pair[1] == other)]
+        if all(apart < rival for rival in rivals):
+            found[name] = other
+    return found
+
+
+def _fitting(value: object, types: frozenset[str]) -> tuple[Op, str, object] | None:
+    """Return how a value of a wrong type becomes one that is due, what that is, and the value."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        exact = "string" in types and abs(value) < 10**_DIGITS
+        return (Op.COERCE, "string", str(value)) if exact else None
+    if not isinstance(value, str) or len(value) > TEXT:
+        return None
+    for kind in ("integer", "number", "boolean", "null", "object", "array"):
+        if ("fraction" if kind == "number" else kind) in types:
+            try:
+                return (Op.UNWRAP if kind in {"object", "array"} else Op.COERCE), kind, _meant(value, kind)
+            except ValueError:
+                continue
+    return None
+
+
+def _meant(text: str, kind: str) -> object:
+    """Return the value of a type that a text is the JSON of. Raises ValueError where it is of none, or of another."""
+    if kind == "boolean" and text in _WORDS:
+        return _WORDS[text]
+    if kind == "null" and text == "null":
+        return None
+    if kind == "integer" and _INTEGER.fullmatch(text):
+        return int(text)
+    if kind == "number" and _NUMBER.fullmatch(text) and math.isfinite(number := float(text)):
+        return number
+    if kind in {"object", "array"} and text.lstrip()[:1] == ("{" if kind == "object" else "["):
+        try:
+            decoded: object = msgspec.json.decode(text)
+        except (msgspec.DecodeError, RecursionError, UnicodeError):
+            raise ValueError(kind) from None
+        if type_of(decoded) == kind:
+            return decoded
+    raise ValueError(kind)
+
+
+def _filled(pointer: str, place: _Place) -> Iterator[Step]:
+    """Yield the step that gives a place the default of its contract, where it has one."""
+    for node in place.opened()[0]:
+        if "default" in node.keywords:
+            yield Step(Op.FILL, pointer, canonical(node.keywords["default"]).decode())
+            return
+
+
+def _named(nodes: Iterable[Node], name: str) -> tuple[Node, ...]:
+    found = [(one, named(one.keywords.get("properties"))) for one in nodes]
+    return tuple([one.child(properties[name]) for one, properties in found if name in properties])
+
+
+def _rest(nodes: Iterable[Node]) -> tuple[Node, ...]:
+    return tuple(
+        [one.child(one.keywords["additionalProperties"]) for one in nodes if "additionalProperties" in one.keywords]
+    )
+
+
+def _items(nodes: Iterable[Node], index: int) -> tuple[Node, ...]:
+    found: list[Node] = []
+    for one in nodes:
+        prefix = one.keywords.get("prefixItems")
+        if is_list(prefix) and index < len(prefix):
+            found.append(one.child(prefix[index]))
+        elif "items" in one.keywords:
+            found.append(one.child(one.keywords["items"]))
+    return tuple(found)
+
+
+def _shuts(node: Node) -> bool:
+    return any(node.keywords.get(keyword) is False for keyword in ("additionalProperties", "unevaluatedProperties"))
+
+
+def _texts(value: object) -> list[str]:
+    return [text for text in value if isinstance(text, str)] if is_list(value) else []
+
+
+def _helps(steps: Sequence[Step], arguments: object, valid: Callable[[object], bool]) -> bool:
+    try:
+        return valid(apply(Plan(tuple(steps)), arguments))
+    except EventError:
+        return False
+
+
+def _tokens(pointer: str) -> list[str]:
+    return [token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:]]
+
+
+def _taken(step: Step, tokens: Sequence[str], value: object) -> object:
+    """Return a value with one step taken below it; what is on the way is copied."""
+    if len(tokens) > 1 or (tokens and step.op in {Op.UNWRAP, Op.COERCE}):
+        first, rest = tokens[0], tokens[1:]
+        if is_object(value) and first in value:
+            return {**value, first: _taken(step, rest, value[first])}
+        if is_list(value) and first.isdecimal() and int(first) < len(value):
+            place = int(first)
+            return [*value[:place], _taken(step, rest, value[place]), *value[place + 1 :]]
+    elif step.op in {Op.UNWRAP, Op.COERCE}:
+        return _converted(step, value)
+    elif is_object(value) and tokens:
+        name = tokens[0]
+        if step.op is Op.FILL and name not in value:
+            return {**value, name: msgspec.json.decode(step.to)}
+        if step.op is Op.DROP and name in value:
+            return {key: one for key, one in value.items() if key != name}
+        if step.op is Op.RENAME and name in value and step.to not in value:
+            return {step.to if key == name else key: one for key, one in value.items()}
+    raise EventError(f"the step {step.op} does not fit these arguments: make a plan for them")
+
+
+def _converted(step: Step, value: object) -> object:
+    if step.to == "string" and isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    try:
+        return _meant(value if isinstance(value, str) else "", step.to)
+    except ValueError:
+        raise EventError(f"the step {step.op} does not fit these arguments: make a plan for them") from None
+
+
+def _folded(name: str) -> str:
+    return name.casefold().replace("_", "").replace("-", "")
