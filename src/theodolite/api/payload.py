@@ -1,0 +1,375 @@
+"""The guard of tool calls against a published contract, under the names of agent-airlock's OpenAPI guard.
+
+The shape check is exact: what it denies, the contract denies. For whole sessions the same check is the detector
+`payload`; `OpenAPIDriftGuard.contracts` is what it takes.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+from functools import partial, wraps
+from typing import ParamSpec, Protocol, TypeVar
+
+from msgspec import Struct
+
+from theodolite.contracts import read
+from theodolite.core.arguments import is_mapping, is_sequence
+from theodolite.core.contract import Contract, Contracts, Divergence, Group, Kind, Location
+from theodolite.core.errors import ConfigError
+from theodolite.core.text import brief
+from theodolite.detectors.payload.engine import Checker
+from theodolite.detectors.payload.repair import Plan, message, plan
+
+__all__ = (
+    "DriftMode",
+    "OpenAPIDivergence",
+    "OpenAPIDivergenceKind",
+    "OpenAPIDriftDecision",
+    "OpenAPIDriftGuard",
+    "OpenAPIDriftVerdict",
+    "OpenAPIDriftViolation",
+    "openapi_doc_drift_guard_defaults",
+    "vaccinate_openapi",
+)
+
+P = ParamSpec("P")
+T = TypeVar("T")
+Spec = Mapping[str, object] | Sequence[object] | Contracts
+
+# The three kinds of the guard that users come from; `OpenAPIDivergence.exactly` says more.
+OpenAPIDivergenceKind = Group
+
+_NONE: Mapping[str, object] = {}
+_LOG = logging.getLogger("theodolite.payload")
+# The paper that agent-airlock's preset names. It measured smells of documentation, and no rate of drift.
+_ADVISORY = "https://arxiv.org/abs/2605.14312"
+
+
+class DriftMode(StrEnum):
+    """What a guard does about drift: refuse, tell the log, or only return it."""
+
+    STRICT = "strict"
+    WARN = "warn"
+    SHADOW = "shadow"
+
+
+class OpenAPIDriftVerdict(StrEnum):
+    """What a guard made of a call."""
+
+    ALLOW = "allow"
+    ALLOW_WARN = "allow_warn"
+    ALLOW_SHADOW = "allow_shadow"
+    DENY_DRIFT = "deny_drift"
+    DENY_UNKNOWN_OPERATION = "deny_unknown_operation"
+
+
+class OpenAPIDivergence(Struct, frozen=True, kw_only=True):
+    """One place where a call diverges. Names, places and types: never a value of the call.
+
+    `kind` is one of agent-airlock's three, `exactly` one of ours; `field` is the name of the field, with those that it
+    stands in (`address.city`, `items[0].id`), `pointer` the JSON Pointer (RFC 6901) into the arguments as given.
+    """
+
+    kind: OpenAPIDivergenceKind
+    field: str
+    expected: str = ""
+    observed: str = ""
+    exactly: Kind
+    pointer: str
+    location: Location
+    keyword: str = ""
+
+
+class OpenAPIDriftDecision(Struct, frozen=True, kw_only=True):
+    """What a guard decided about one call.
+
+    `observations` stop nothing: fields that an open schema takes and does not declare, formats that are advice.
+    `known_operation` is False where the contract has no such operation. `retry` is a short message that may be handed
+    back to the model, and `repair` a plan that makes the arguments valid; neither is applied, both are absent where
+    there is nothing to mend or no plan was found.
+    """
+
+    allowed: bool
+    verdict: OpenAPIDriftVerdict
+    detail: str
+    operation_id: str | None
+    divergences: tuple[OpenAPIDivergence, ...] = ()
+    observations: tuple[OpenAPIDivergence, ...] = ()
+    known_operation: bool = True
+    repair: Plan | None = None
+    retry: str = ""
+
+
+class OpenAPIDriftViolation(Exception):  # noqa: N818 - the name that users have in their except clauses
+    """A call was refused; `decision` says why. Raised by functions that `vaccinate_openapi` wraps."""
+
+    def __init__(self, decision: OpenAPIDriftDecision) -> None:
+        super().__init__(decision.detail if not decision.retry else f"{decision.detail}. {decision.retry}")
+        self.decision = decision
+
+
+class OpenAPIDriftGuard:
+    """Holds the arguments of calls against a contract: an OpenAPI or Swagger document, a tool list, or a schema.
+
+    `spec` is the document as a mapping (a list for tools), or Contracts that were read before; a file is read by
+    `theodolite.readers.specification`. `drift_mode` is strict (drift is refused), warn (told to the log
+    `theodolite.payload`, one record a call) or shadow (returned, and nothing else). With `observe` decisions also tell
+    what the contract does not declare and does not forbid either, some 2 us a value. Without state but for compiled
+    validators: safe for threads. Nothing is ever fetched.
+
+    Raises ConfigError, with the place in the document, for one that cannot be held against, and for another mode.
+
+    >>> guard = OpenAPIDriftGuard(spec=[{"name": "pay", "inputSchema": {
+    ...     "type": "object", "properties": {"amount": {"type": "integer"}}, "required": ["amount"]}}])
+    >>> decision = guard.evaluate(operation_id="pay", args={"amount": "12"})
+    >>> decision.allowed, [(one.kind.value, one.field, one.expected, one.observed) for one in decision.divergences]
+    (False, [('type_mismatch', 'amount', 'integer', 'string')])
+    """
+
+    def __init__(self, *, spec: Spec, drift_mode: str = DriftMode.STRICT, observe: bool = False) -> None:
+        self.mode = _mode(drift_mode)
+        self._observes = observe
+        if not isinstance(spec, Contracts):
+            _check_document(spec)
+        self.contracts = spec if isinstance(spec, Contracts) else read(spec)
+        self._checker = Checker(self.contracts)
+
+    def evaluate(self, *, operation_id: str, args: object = None) -> OpenAPIDriftDecision:
+        """Return what to do about a call; what it was given is neither changed nor kept.
+
+        `args` are the flat arguments by name, which are taken to parameters and body by name, or the body itself where
+        it is no object; None is a call without any. Does not raise for what `args` holds.
+        """
+        contract = self.contracts.find(operation_id) if _is_text(operation_id) else None
+        if contract is None:
+            return self._unknown(operation_id)
+        arguments = _NONE if args is None else args
+        found = self._checker.check(operation_id, arguments)
+        told = tuple([_told(one) for one in found if not one.denies])
+        if self._observes:
+            told += tuple([_told(one) for one in self._checker.observe(operation_id, arguments)])
+        denying = [one for one in found if one.denies]
+        if denying:
+            return self._said(self._drifted(contract, arguments, denying, told))
+        return OpenAPIDriftDecision(
+            allowed=True,
+            verdict=OpenAPIDriftVerdict.ALLOW,
+            detail=f"the arguments fit the contract of {brief(operation_id)}",
+            operation_id=operation_id,
+            observations=told,
+        )
+
+    def _drifted(
+        self,
+        contract: Contract,
+        arguments: object,
+        denying: Sequence[Divergence],
+        told: tuple[OpenAPIDivergence, ...],
+    ) -> OpenAPIDriftDecision:
+        repair = plan(contract, self.contracts.documents, arguments, partial(self._fits, contract.name))
+        return OpenAPIDriftDecision(
+            allowed=self.mode is not DriftMode.STRICT,
+            verdict=_VERDICTS[self.mode],
+            detail=_detail(contract.name, denying),
+            operation_id=contract.name,
+            divergences=tuple(map(_told, denying)),
+            observations=told,
+            repair=repair,
+            retry=message(denying, repair),
+        )
+
+    def _fits(self, name: str, arguments: object) -> bool:
+        return not any(one.denies for one in self._checker.check(name, arguments))
+
+    def _unknown(self, operation_id: str) -> OpenAPIDriftDecision:
+        strict = self.mode is DriftMode.STRICT
+        decision = OpenAPIDriftDecision(
+            allowed=not strict,
+            verdict=OpenAPIDriftVerdict.DENY_UNKNOWN_OPERATION if strict else _VERDICTS[self.mode],
+            detail=f"the contract has no operation {brief(operation_id)}",
+            operation_id=operation_id,
+            known_operation=False,
+        )
+        return self._said(decision)
+
+    def _said(self, decision: OpenAPIDriftDecision) -> OpenAPIDriftDecision:
+        if self.mode is DriftMode.WARN:
+            told = [f"{one.exactly.value}:{one.pointer}" for one in decision.divergences]
+            extra = {"operation_id": decision.operation_id, "verdict": decision.verdict.value, "divergences": told}
+            _LOG.warning("payload drift: %s", decision.detail, extra=extra)
+        return decision
+
+
+_VERDICTS = {
+    DriftMode.STRICT: OpenAPIDriftVerdict.DENY_DRIFT,
+    DriftMode.WARN: OpenAPIDriftVerdict.ALLOW_WARN,
+    DriftMode.SHADOW: OpenAPIDriftVerdict.ALLOW_SHADOW,
+}
+
+
+class Vaccine(Protocol):
+    """Makes the decorator of one operation."""
+
+    def __call__(
+        self, operation_id: str, *, names: Mapping[str, str] = ...
+    ) -> Callable[[Callable[P, T]], Callable[P, T]]:
+        """Return the decorator for functions that make calls of this operation."""
+        ...
+
+
+def vaccinate_openapi(spec: Spec, *, drift_mode: str = DriftMode.STRICT) -> Vaccine:
+    """Return what makes decorators: `vaccine("createUser")` guards the function that makes this call.
+
+    The function's arguments, positional ones too, are bound to its parameters and checked by name before it runs;
+    `names` leads from a Python name to that of the contract (`names={"kind": "type"}`). `self` and `cls` are left out,
+    defaults that were not given too. An async function is checked when it is awaited. What a strict guard refuses
+    raises OpenAPIDriftViolation, and the function does not run.
+
+    Raises ConfigError when the decorator is made for an operation that the contract has not, and when it is put on a
+    function with `*args`, which have no names.
+
+    >>> vaccine = vaccinate_openapi([{"name": "pay", "inputSchema": {"properties": {"amount": {"type": "integer"}}}}])
+    >>> @vaccine("pay")
+    ... def pay(amount):
+    ...     return amount
+    >>> pay(3)
+    3
+    >>> pay("three")
+    Traceback (most recent call last):
+    theodolite.api.payload.OpenAPIDriftViolation: ...
+    """
+    guard = OpenAPIDriftGuard(spec=spec, drift_mode=drift_mode)
+
+    def vaccine(
+        operation_id: str, *, names: Mapping[str, str] | None = None
+    ) -> Callable[[Callable[P, T]], Callable[P, T]]:
+        if guard.contracts.find(operation_id) is None:
+            raise ConfigError(f"the contract has no operation {brief(operation_id)}: {_those_near(guard.contracts)}")
+        renamed = dict(names or {})
+
+        def decorate(function: Callable[P, T]) -> Callable[P, T]:
+            return _guarded(function, guard, operation_id, renamed)
+
+        return decorate
+
+    return vaccine
+
+
+def openapi_doc_drift_guard_defaults(*, spec: Spec, drift_mode: str = DriftMode.STRICT) -> dict[str, object]:
+    """Return agent-airlock's preset as a plain dict, with its keys; it makes no guard.
+
+    `advisory_url` is the paper that this preset names. That paper measured smells in the documentation of APIs, not how
+    often agents drift. Raises ConfigError for another mode.
+    """
+    return {
+        "preset_id": "openapi_doc_drift_guard_2026_05_17",
+        "severity": "medium",
+        "default_action": "deny",
+        "advisory_url": _ADVISORY,
+        "drift_mode": _mode(drift_mode).value,
+        "spec": spec,
+    }
+
+
+def _guarded(
+    function: Callable[P, T], guard: OpenAPIDriftGuard, operation_id: str, names: Mapping[str, str]
+) -> Callable[P, T]:
+    """Return a function that is checked before it runs."""
+    signature = inspect.signature(function)
+    kinds = [one.kind for one in signature.parameters.values()]
+    if inspect.Parameter.VAR_POSITIONAL in kinds:
+        raise ConfigError(f"{function!r} takes *args, which have no names: give its parameters names")
+
+    def check(arguments: inspect.BoundArguments) -> None:
+        decision = guard.evaluate(operation_id=operation_id, args=_by_name(arguments, names))
+        if not decision.allowed:
+            raise OpenAPIDriftViolation(decision)
+
+    if inspect.iscoroutinefunction(function):
+
+        @wraps(function)
+        async def later(*args: P.args, **kwargs: P.kwargs) -> object:
+            check(signature.bind_partial(*args, **kwargs))
+            return await function(*args, **kwargs)
+
+        # The T of a coroutine function is its coroutine, which no type says.
+        return later  # type: ignore[return-value]  # pyright: ignore[reportReturnType]
+
+    @wraps(function)
+    def now(*args: P.args, **kwargs: P.kwargs) -> T:
+        check(signature.bind_partial(*args, **kwargs))
+        return function(*args, **kwargs)
+
+    return now
+
+
+def _by_name(bound: inspect.BoundArguments, names: Mapping[str, str]) -> dict[str, object]:
+    """Return what was given, by the names of the contract; what Python itself binds is left out."""
+    given: dict[str, object] = {}
+    for place, (name, value) in enumerate(bound.arguments.items()):
+        if place == 0 and name in {"self", "cls"}:
+            continue
+        if bound.signature.parameters[name].kind is inspect.Parameter.VAR_KEYWORD:
+            given.update(value)
+        else:
+            given[names.get(name, name)] = value
+    return given
+
+
+def _mode(given: object) -> DriftMode:
+    for mode in DriftMode:
+        if mode == given:
+            return mode
+    raise ConfigError(f"drift_mode is one of {', '.join(DriftMode)}, not {brief(given)}")
+
+
+def _check_document(spec: object) -> None:
+    if not (is_mapping(spec) or is_sequence(spec)):
+        hint = "read a file with theodolite.readers.specification first"
+        raise ConfigError(f"spec is a document as a mapping, or a list of tools, not {brief(spec)}: {hint}")
+
+
+def _is_text(given: object) -> bool:
+    """Whether a caller without a type checker gave what the type says."""
+    return isinstance(given, str)
+
+
+def _told(one: Divergence) -> OpenAPIDivergence:
+    return OpenAPIDivergence(
+        kind=one.kind.group,
+        field=_field(one.pointer),
+        expected=one.expected,
+        observed=one.observed,
+        exactly=one.kind,
+        pointer=one.pointer,
+        location=one.location,
+        keyword=one.keyword,
+    )
+
+
+def _field(pointer: str) -> str:
+    """Return a pointer as it is written in code: `/items/0/id` as `items[0].id`."""
+    field = ""
+    for token in pointer.split("/")[1:]:
+        name = token.replace("~1", "/").replace("~0", "~")
+        field += f"[{name}]" if name.isdecimal() and field else f".{name}" if field else name
+    return field
+
+
+def _detail(operation_id: str, denying: Sequence[Divergence]) -> str:
+    shown = ", ".join([f"{one.kind.value}:{_field(one.pointer)}" for one in denying[:_SHOWN]])
+    more = f" and {len(denying) - _SHOWN} more" if len(denying) > _SHOWN else ""
+    several = "divergence" if len(denying) == 1 else "divergences"
+    return f"{len(denying)} {several} from the contract of {brief(operation_id)}: {shown}{more}"
+
+
+# Places that a line of text names.
+_SHOWN = 5
+
+
+def _those_near(contracts: Contracts) -> str:
+    names = sorted(contracts.contracts)
+    return f"it has {', '.join(names[:_SHOWN])}{', ...' if len(names) > _SHOWN else ''}" if names else "it has none"

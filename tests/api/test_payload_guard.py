@@ -1,0 +1,289 @@
+"""The guard of calls against a contract, under the names that its users come from."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Callable, Mapping
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from theodolite.api.payload import (
+    DriftMode,
+    OpenAPIDivergenceKind,
+    OpenAPIDriftDecision,
+    OpenAPIDriftGuard,
+    OpenAPIDriftVerdict,
+    OpenAPIDriftViolation,
+    openapi_doc_drift_guard_defaults,
+    vaccinate_openapi,
+)
+from theodolite.contracts import read
+from theodolite.core.contract import Kind
+from theodolite.core.errors import ConfigError
+
+USER: Mapping[str, object] = {
+    "type": "object",
+    "properties": {
+        "email": {"type": "string"},
+        "age": {"type": "integer"},
+        "nickname": {"type": "string"},
+        "address": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+        "tags": {"type": "array", "items": {"type": "string"}},
+    },
+    "required": ["email", "age"],
+    "additionalProperties": False,
+}
+SPEC: Mapping[str, object] = {
+    "openapi": "3.1.0",
+    "info": {"title": "Users", "version": "1"},
+    "paths": {
+        "/users": {
+            "post": {
+                "operationId": "createUser",
+                "requestBody": {"required": True, "content": {"application/json": {"schema": USER}}},
+                "responses": {"200": {"description": "made"}},
+            }
+        },
+        "/users/{id}": {
+            "get": {
+                "parameters": [{"name": "id", "in": "path", "required": True, "schema": {"type": "integer"}}],
+                "responses": {"200": {"description": "found"}},
+            }
+        },
+        "/notes": {
+            "post": {
+                "operationId": "addNotes",
+                "requestBody": {
+                    "content": {"application/json": {"schema": {"type": "array", "items": {"type": "string"}}}}
+                },
+                "responses": {"200": {"description": "made"}},
+            }
+        },
+    },
+}
+USER_FIELDS = ("email", "age", "nickname", "address", "tags")
+GOOD: Mapping[str, object] = {"email": "a@b.co", "age": 3}
+
+
+def untyped(call: Callable[..., object]) -> Callable[..., object]:
+    """Return a function as a caller without a type checker sees it."""
+    return call
+
+
+def decided(args: object, *, mode: str = "strict", operation: str = "createUser") -> OpenAPIDriftDecision:
+    return OpenAPIDriftGuard(spec=SPEC, drift_mode=mode).evaluate(operation_id=operation, args=args)
+
+
+class TestDecisions:
+    @pytest.mark.parametrize("mode", list(DriftMode))
+    def test_a_call_that_fits_is_allowed_in_every_mode(self, mode: DriftMode) -> None:
+        decision = decided(GOOD, mode=mode)
+        assert (decision.allowed, decision.verdict, decision.divergences) == (True, OpenAPIDriftVerdict.ALLOW, ())
+        assert (decision.repair, decision.retry, decision.known_operation) == (None, "", True)
+
+    @pytest.mark.parametrize(
+        ("mode", "allowed", "verdict"),
+        [
+            ("strict", False, OpenAPIDriftVerdict.DENY_DRIFT),
+            ("warn", True, OpenAPIDriftVerdict.ALLOW_WARN),
+            ("shadow", True, OpenAPIDriftVerdict.ALLOW_SHADOW),
+        ],
+    )
+    def test_drift_is_refused_told_or_returned(self, mode: str, *, allowed: bool, verdict: OpenAPIDriftVerdict) -> None:
+        decision = decided({"email": "a@b.co"}, mode=mode)
+        assert (decision.allowed, decision.verdict) == (allowed, verdict)
+        assert [(one.kind, one.field) for one in decision.divergences] == [
+            (OpenAPIDivergenceKind.MISSING_REQUIRED, "age")
+        ]
+
+    @pytest.mark.parametrize(
+        ("args", "expected"),
+        [
+            ({**GOOD, "age": "old"}, "type_mismatch age type_mismatch integer string"),
+            ({**GOOD, "age": None}, "type_mismatch age null_not_allowed integer null"),
+            ({**GOOD, "mail": 1}, "unknown_field mail unknown_field"),
+            ({**GOOD, "address": {}}, "missing_required address.city missing_required"),
+            ({**GOOD, "tags": ["a", 5]}, "type_mismatch tags[1] type_mismatch string integer"),
+            ({**GOOD, "tags": '["a"]'}, "type_mismatch tags double_encoded array string"),
+        ],
+    )
+    def test_a_divergence_says_what_where_and_which_types(self, args: object, expected: str) -> None:
+        (one,) = decided(args).divergences
+        said = f"{one.kind.value} {one.field} {one.exactly.value} {one.expected} {one.observed}"
+        assert said.startswith(expected)
+
+    @pytest.mark.parametrize("mode", list(DriftMode))
+    @pytest.mark.parametrize("name", ["createuser", "", "GET /users", None, 5, ["createUser"]])
+    def test_an_unknown_operation_is_refused_or_marked(self, mode: DriftMode, name: object) -> None:
+        evaluate: Callable[..., OpenAPIDriftDecision] = OpenAPIDriftGuard(spec=SPEC, drift_mode=mode).evaluate
+        decision = evaluate(operation_id=name, args=GOOD)
+        strict = mode is DriftMode.STRICT
+        assert (decision.allowed, decision.known_operation, decision.divergences) == (not strict, False, ())
+        assert (decision.verdict is OpenAPIDriftVerdict.DENY_UNKNOWN_OPERATION) is strict
+        assert "no operation" in decision.detail
+
+    def test_operations_without_an_id_are_reached_by_method_and_path(self) -> None:
+        assert decided({"id": 5}, operation="GET /users/{id}").allowed
+        (one,) = decided({}, operation="GET /users/{id}").divergences
+        assert (one.kind.value, one.field) == ("missing_required", "id")
+
+    def test_no_arguments_are_none_of_a_body_that_may_be_absent(self) -> None:
+        assert decided(None, operation="addNotes").allowed
+        assert not decided(None).allowed
+
+    def test_a_body_that_is_no_object_is_given_as_it_is(self) -> None:
+        assert decided(["a"], operation="addNotes").allowed
+        assert not decided([5], operation="addNotes").allowed
+
+    def test_a_plan_and_a_message_come_with_a_refusal_and_change_nothing(self) -> None:
+        args = {"email": "a@b.co", "age": "7"}
+        decision = decided(args)
+        assert decision.repair is not None
+        assert [step.op.value for step in decision.repair.steps] == ["coerce"]
+        assert "/age" in decision.retry
+        assert args == {"email": "a@b.co", "age": "7"}
+
+    def test_what_is_not_declared_is_observed_where_that_is_asked_for(self) -> None:
+        tool = [{"name": "pay", "inputSchema": {"type": "object", "properties": {"amount": {"type": "integer"}}}}]
+        args = {"amount": 1, "ammount": 2}
+        decision = OpenAPIDriftGuard(spec=tool, observe=True).evaluate(operation_id="pay", args=args)
+        assert decision.allowed
+        assert [(one.exactly, one.field) for one in decision.observations] == [(Kind.UNDECLARED_FIELD, "ammount")]
+        assert OpenAPIDriftGuard(spec=tool).evaluate(operation_id="pay", args=args).observations == ()
+
+    @given(
+        st.recursive(
+            st.just("hunter2-Q7x") | st.integers() | st.none(),
+            lambda inner: st.dictionaries(st.sampled_from([*USER_FIELDS, "city", "x"]), inner) | st.lists(inner),
+        )
+    )
+    def test_no_value_of_a_call_is_repeated(self, args: object) -> None:
+        assert "hunter2-Q7x" not in repr(decided(args))
+
+
+class TestLog:
+    def test_warn_writes_one_record_a_call_and_the_other_modes_none(self, caplog: pytest.LogCaptureFixture) -> None:
+        with caplog.at_level(logging.DEBUG):
+            for mode in DriftMode:
+                decided({"email": 5, "age": "x"}, mode=mode)
+                decided(GOOD, mode=mode)
+        (record,) = caplog.records
+        assert (record.name, record.levelname) == ("theodolite.payload", "WARNING")
+        assert vars(record)["operation_id"] == "createUser"
+        assert vars(record)["divergences"] == ["type_mismatch:/email", "type_mismatch:/age"]
+
+
+class TestGiven:
+    @pytest.mark.parametrize("spec", [None, 5, "openapi.json", b"{}", object()])
+    def test_what_is_no_document_is_said_at_once(self, spec: object) -> None:
+        make = untyped(OpenAPIDriftGuard)
+        with pytest.raises(ConfigError, match="spec is a document"):
+            make(spec=spec)
+
+    @pytest.mark.parametrize("mode", ["STRICT", "", None, 5, "deny"])
+    def test_modes_are_three(self, mode: object) -> None:
+        make = untyped(OpenAPIDriftGuard)
+        with pytest.raises(ConfigError, match="strict, warn, shadow"):
+            make(spec=SPEC, drift_mode=mode)
+
+    def test_contracts_that_were_read_are_taken_as_they_are(self) -> None:
+        contracts = read(SPEC)
+        assert OpenAPIDriftGuard(spec=contracts).contracts is contracts
+
+
+class TestVaccine:
+    def test_positional_arguments_are_bound_by_name(self) -> None:
+        @vaccinate_openapi(SPEC)("createUser")
+        def create_user(email: str, age: int, nickname: str | None = None) -> tuple[str, int, str | None]:
+            return email, age, nickname
+
+        assert create_user("a@b.co", 3) == ("a@b.co", 3, None)
+        assert create_user("a@b.co", age=3, nickname="x") == ("a@b.co", 3, "x")
+        wrong = untyped(create_user)
+        with pytest.raises(OpenAPIDriftViolation) as raised:
+            wrong("a@b.co", "three")
+        assert raised.value.decision.divergences[0].field == "age"
+
+    def test_a_missing_argument_is_drift_and_no_type_error(self) -> None:
+        @vaccinate_openapi(SPEC)("createUser")
+        def create_user(email: str, age: int) -> None:
+            raise AssertionError(email, age)
+
+        wrong = untyped(create_user)
+        with pytest.raises(OpenAPIDriftViolation, match="missing_required:age"):
+            wrong(email="a@b.co")
+
+    @pytest.mark.parametrize("mode", ["warn", "shadow"])
+    def test_other_modes_let_the_function_run(self, mode: str) -> None:
+        @vaccinate_openapi(SPEC, drift_mode=mode)("createUser")
+        def create_user(email: str, age: object) -> object:
+            return email, age
+
+        assert create_user("a@b.co", "three") == ("a@b.co", "three")
+
+    def test_an_async_function_is_checked_when_it_is_awaited(self) -> None:
+        ran: list[int] = []
+
+        @vaccinate_openapi(SPEC)("createUser")
+        async def create_user(email: str, age: int) -> str:
+            await anyio.lowlevel.checkpoint()
+            ran.append(age)
+            return email
+
+        assert inspect.iscoroutinefunction(create_user)
+        assert anyio.run(create_user, "a@b.co", 3) == "a@b.co"
+        with pytest.raises(OpenAPIDriftViolation):
+            anyio.run(create_user, "a@b.co", "three")
+        assert ran == [3]
+
+    def test_parameters_may_have_other_names(self) -> None:
+        @vaccinate_openapi(SPEC)("createUser", names={"mail": "email", "years": "age"})
+        def create_user(mail: str, years: int) -> str:
+            return f"{mail} {years}"
+
+        assert create_user("a@b.co", 3) == "a@b.co 3"
+
+    def test_a_method_is_checked_without_its_object(self) -> None:
+        class Users:
+            @vaccinate_openapi(SPEC)("createUser")
+            def create(self, email: str, age: int, **more: object) -> object:
+                return email, age, more
+
+        assert Users().create("a@b.co", 3, nickname="x") == ("a@b.co", 3, {"nickname": "x"})
+        with pytest.raises(OpenAPIDriftViolation, match="unknown_field:nick"):
+            Users().create("a@b.co", 3, nick="x")
+
+    def test_an_unknown_operation_fails_at_decoration_and_names_some(self) -> None:
+        with pytest.raises(ConfigError, match=r"no operation 'creatUser'.*createUser"):
+            vaccinate_openapi(SPEC)("creatUser")
+
+    def test_arguments_without_names_fail_at_decoration(self) -> None:
+        with pytest.raises(ConfigError, match=r"\*args"):
+
+            @vaccinate_openapi(SPEC)("createUser")
+            def create_user(*args: object) -> object:
+                return args
+
+    def test_the_wrapped_function_keeps_its_name_and_signature(self) -> None:
+        def create_user(email: str, age: int) -> None:
+            """Make one."""
+            del email, age
+
+        wrapped = vaccinate_openapi(SPEC)("createUser")(create_user)
+        assert (wrapped.__name__, wrapped.__doc__) == ("create_user", "Make one.")
+        assert inspect.signature(wrapped) == inspect.signature(create_user)
+
+
+def test_the_preset_has_the_keys_that_its_users_know() -> None:
+    assert openapi_doc_drift_guard_defaults(spec=SPEC, drift_mode="warn") == {
+        "preset_id": "openapi_doc_drift_guard_2026_05_17",
+        "severity": "medium",
+        "default_action": "deny",
+        "advisory_url": "https://arxiv.org/abs/2605.14312",
+        "drift_mode": "warn",
+        "spec": SPEC,
+    }
