@@ -1,0 +1,230 @@
+"""The guard beside the oracle: every operation of a document, valid calls and calls with one planted fault."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from msgspec import Struct, field
+from tests.quality.payload.bodies import Fill, Unsatisfiable, Written, write
+from tests.quality.payload.mutations import Fault, Mutation, mutations, sampled
+from tests.quality.payload.oracle import Oracle
+from tests.quality.payload.published import Body, Document, Json, Operation, Parameter, token
+
+from theodolite.contracts import read
+from theodolite.core.contract import Divergence, Kind, Location
+from theodolite.detectors.payload.engine import Checker
+
+__all__ = ("FILLS", "Case", "Comparison", "Tally")
+
+FILLS: Mapping[str, Fill] = {
+    "sparse": Fill(0, 0), "full": Fill(1, 2), "mixed": Fill(0.6, 4), "deep": Fill(0.35, 8)
+}  # fmt: skip
+_TRIES = 20
+_Given = list[tuple[Parameter, Json]]
+# The kinds that say what was done.
+_MISMATCHES = frozenset({
+    Kind.ENUM_MISMATCH, Kind.CONST_MISMATCH, Kind.RANGE_MISMATCH, Kind.LENGTH_MISMATCH, Kind.PATTERN_MISMATCH,
+    Kind.NOT_UNIQUE,
+})  # fmt: skip
+_TOLD: Mapping[Fault, frozenset[Kind]] = {
+    Fault.DROP: frozenset({Kind.MISSING_REQUIRED, Kind.LENGTH_MISMATCH}),
+    Fault.TYPE: frozenset({Kind.TYPE_MISMATCH, *_MISMATCHES}),
+    Fault.VALUE: frozenset({Kind.TYPE_MISMATCH, Kind.NULL_NOT_ALLOWED, Kind.UNKNOWN_FIELD, *_MISMATCHES}),
+    Fault.NULL: frozenset({Kind.NULL_NOT_ALLOWED}),
+    Fault.DOUBLE_ENCODE: frozenset({Kind.DOUBLE_ENCODED, *_MISMATCHES}),
+    Fault.UNKNOWN: frozenset({Kind.UNKNOWN_FIELD, Kind.MISSING_REQUIRED}),
+    Fault.READ_ONLY: frozenset({Kind.READ_ONLY_SENT}),
+}
+
+
+class Case(NamedTuple):
+    """One call that oracle and guard were asked about."""
+
+    document: str
+    dialect: str
+    operation: str
+    place: str
+    mutation: Mutation
+    allowed: bool
+    found: tuple[Divergence, ...]
+
+    @property
+    def denied(self) -> bool:
+        """Whether the guard denies the call."""
+        return any(one.denies for one in self.found)
+
+    @property
+    def located(self) -> bool:
+        """Whether a finding that denies is at the place of the fault, which is where a property was that is gone."""
+        place, _, name = self.place.partition(" ")
+        start = "/body" if place == "body," else f"/{place}/{token(name)}"
+        if place == "body," and not isinstance(self.mutation.value, dict):
+            start = ""
+        return any(one.denies and one.pointer == f"{start}{self.mutation.pointer}" for one in self.found)
+
+    def told(self) -> str:
+        """Say what the case is, without its value."""
+        what = f"{self.mutation.fault} ({self.mutation.detail}) at {self.mutation.pointer or 'the whole'}"
+        ours = ", ".join(f"{one.kind} at {one.pointer}" for one in self.found[:3]) or "nothing"
+        return f"{self.document} {self.operation} {self.place}: {what}; oracle {self.allowed}; guard found {ours}"
+
+
+class Tally(Struct):
+    """What was counted of one document."""
+
+    operations: int = 0
+    bodies: int = 0
+    without: list[str] = field(default_factory=list)
+    valid: int = 0
+    planted: int = 0
+    possible: int = 0
+    rejected: Counter[tuple[str, str, int]] = field(default_factory=Counter)
+    caught: Counter[tuple[str, str, int]] = field(default_factory=Counter)
+    allowed: Counter[tuple[str, str, int]] = field(default_factory=Counter)
+    denied: Counter[str] = field(default_factory=Counter)
+    named: Counter[str] = field(default_factory=Counter)
+    located: int = 0
+
+
+class Comparison:
+    """All cases of one document. Counts as it goes."""
+
+    def __init__(self, document: Document, *, most: int) -> None:
+        self.document = document
+        self.oracle = Oracle(document)
+        self.checker = Checker(read(document.root))
+        self.tally = Tally()
+        self.most = most
+        self._bodies: dict[tuple[str, str], Written | None] = {}
+        self._faults: dict[tuple[str, str], list[Mutation]] = {}
+
+    def cases(self, operations: Iterable[Operation]) -> Iterator[Case]:
+        """Yield the cases of these operations, those of parameters among them."""
+        for operation in operations:
+            self.tally.operations += 1
+            parameters = [(one, self._value(one)) for one in operation.parameters]
+            given = [(one, value.value) for one, value in parameters if value is not None]
+            yield from self._counted(self._of_bodies(operation, given))
+            yield from self._counted(self._of_parameters(operation, parameters, given))
+
+    def _counted(self, cases: Iterator[Case]) -> Iterator[Case]:
+        for case in cases:
+            self._count(case)
+            yield case
+
+    def _count(self, case: Case) -> None:
+        if case.mutation.fault is Fault.NONE:
+            self.tally.valid += 1
+            return
+        self.tally.planted += 1
+        place = "body" if case.place.startswith("body") else "parameter"
+        key = place, str(case.mutation.fault), min(case.mutation.depth, 5)
+        if case.allowed:
+            self.tally.allowed[key] += 1
+            return
+        self.tally.rejected[key] += 1
+        self.tally.caught[key] += case.denied
+        if not case.denied:
+            return
+        fault = str(case.mutation.fault)
+        self.tally.denied[fault] += 1
+        self.tally.named[fault] += any(one.kind in _TOLD[case.mutation.fault] for one in case.found)
+        self.tally.located += case.located
+
+    def _of_bodies(self, operation: Operation, given: _Given) -> Iterator[Case]:
+        required = [(one, value) for one, value in given if one.required]
+        for body in operation.bodies:
+            self.tally.bodies += 1
+            for name in FILLS:
+                written = self._body(body, name)
+                if written is None:
+                    if name == "sparse":
+                        self.tally.without.append(f"{operation.name} ({body.media_type})")
+                    continue
+                place = f"body, {name}"
+                sound = Mutation(Fault.NONE, "", "", written.value, written.rules[""])
+                for one in (sound, *self._planted(body, name, written)):
+                    allowed = self.oracle.allows(one.value, pointer=body.pointer, schema=body.schema)
+                    if isinstance(one.value, dict):
+                        found = self._whole(operation, required, body, one.value)
+                    else:  # a whole call could mean a field that is called "body"
+                        found = self.checker.check(
+                            operation.name, one.value, location=Location.BODY, media_type=body.media_type
+                        )
+                    yield self._case(operation, place, one, found, allowed=allowed)
+
+    def _planted(self, body: Body, name: str, written: Written) -> list[Mutation]:
+        key = body.pointer, name
+        if key not in self._faults:
+            found = list(mutations(written))
+            self.tally.possible += len(found)
+            self._faults[key] = sampled(found, self.most, f"{key}")
+        return self._faults[key]
+
+    def _of_parameters(
+        self, operation: Operation, written: list[tuple[Parameter, Written | None]], given: _Given
+    ) -> Iterator[Case]:
+        """Yield the cases of parameters, where the operation can be called without a body or a body can be written."""
+        body = next(iter(operation.bodies), None)
+        rest = self._body(body, "sparse") if body else None
+        if body is not None and rest is None:
+            return
+        for parameter, value in written:
+            if value is None:
+                self.tally.without.append(f"{operation.name} ({parameter.location} {parameter.name})")
+                continue
+            without = [(one, entry) for one, entry in given if one is not parameter]
+            sent = rest.value if rest else None
+            place = f"{parameter.location} {parameter.name}"
+            drop = Mutation(Fault.DROP, "parameter", "", None, value.rules[""])
+            allowed = not (parameter.required or parameter.location == "path")
+            yield self._case(operation, place, drop, self._whole(operation, without, body, sent), allowed=allowed)
+            for one in (Mutation(Fault.NONE, "", "", value.value, value.rules[""]), *mutations(value)):
+                allowed = self.oracle.allows(one.value, pointer=parameter.pointer, schema=parameter.schema)
+                found = self._whole(operation, [*without, (parameter, one.value)], body, sent)
+                yield self._case(operation, place, one, found, allowed=allowed)
+
+    def _whole(
+        self, operation: Operation, parameters: _Given, body: Body | None, value: Json
+    ) -> tuple[Divergence, ...]:
+        """Return what the guard finds in a call with all of its parts."""
+        arguments: dict[str, dict[str, Json]] = {}
+        for parameter, entry in parameters:
+            arguments.setdefault(parameter.location, {})[parameter.name] = entry
+        if body is None:
+            return self.checker.check(operation.name, arguments)
+        return self.checker.check(operation.name, {**arguments, "body": value}, media_type=body.media_type)
+
+    def _case(
+        self, operation: Operation, place: str, mutation: Mutation, found: tuple[Divergence, ...], *, allowed: bool
+    ) -> Case:
+        document = self.document
+        return Case(document.name, document.dialect, operation.name, place, mutation, allowed, found)
+
+    def _value(self, parameter: Parameter) -> Written | None:
+        key = parameter.pointer or json.dumps(parameter.schema)
+        if (key, "") not in self._bodies:
+            self._bodies[key, ""] = self._written(parameter.schema, parameter.pointer, key, "full")
+        return self._bodies[key, ""]
+
+    def _body(self, body: Body, name: str) -> Written | None:
+        """Return a body that the oracle allows, in that fill; the same for all operations that share the schema."""
+        key = body.pointer, name
+        if key not in self._bodies:
+            self._bodies[key] = self._written(body.schema, body.pointer, body.pointer, name)
+        return self._bodies[key]
+
+    def _written(self, schema: Json, pointer: str, seed: str, name: str) -> Written | None:
+        for count in range(_TRIES):
+            try:
+                written = write(self.document, schema, f"{seed} {name} {count}", FILLS[name])
+            except Unsatisfiable:
+                continue
+            # Only the oracle refuses a whole value for what is meant for properties.
+            read_only = any(rule.get("readOnly") is True for rule in written.rules[""])
+            if read_only or self.oracle.allows(written.value, pointer=pointer, schema=schema):
+                return written
+        return None
