@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from theodolite.contracts.difference import Change, Grade, compare, difference, worst
 from theodolite.contracts.document import is_list, is_object
-from theodolite.contracts.nodes import is_schema
+from theodolite.contracts.nodes import is_schema, named
 from theodolite.core.contract import Contract, Contracts, Location, Origin, Part, Schema
 
 JSONSCHEMA = import_module("jsonschema")  # it has no types
@@ -124,17 +124,21 @@ def changed(draw: st.DrawFn, schema: Schema) -> Schema:
     if what == "gone":
         return rest
     if what == "new" or not (is_object(inside) or is_list(inside)):
-        fresh = draw(_keywords(SCHEMAS))
-        return {**schema, **fresh} if is_object(fresh) else fresh
-    if is_list(inside):
-        if name not in {"anyOf", "oneOf", "allOf", "prefixItems"}:
-            return rest
-        place = draw(st.integers(0, len(inside) - 1))
-        return {**rest, name: [*inside[:place], draw(changed(_schema(inside[place]))), *inside[place + 1 :]]}
+        return {**schema, **named(draw(_keywords(SCHEMAS)))}
+    if is_object(inside):
+        return {**rest, name: draw(_within(name, inside))}
+    if name not in {"anyOf", "oneOf", "allOf", "prefixItems"}:
+        return rest
+    place = draw(st.integers(0, len(inside) - 1))
+    return {**rest, name: [*inside[:place], draw(changed(_schema(inside[place]))), *inside[place + 1 :]]}
+
+
+@st.composite
+def _within(draw: st.DrawFn, name: str, inside: dict[str, object]) -> object:
     if name in {"properties", "patternProperties", "dependentSchemas"}:
-        inner = draw(st.sampled_from(sorted(inside)))
-        return {**rest, name: {**inside, inner: draw(changed(_schema(inside[inner])))}}
-    return {**rest, name: draw(changed(_schema(inside)))} if name in INNER else rest
+        inner = draw(st.sampled_from(list(inside)))
+        return {**inside, inner: draw(changed(_schema(inside[inner])))}
+    return draw(changed(inside)) if name in INNER else inside
 
 
 def _schema(value: object) -> Schema:

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from theodolite.contracts.difference import Grade, worst
-from theodolite.contracts.pinning import FORM, Pinned, Pins, pinned, read, seal, verify, write
+from theodolite.contracts.pinning import FORM, Pinned, Pins, pinned, read, verify, write
+from theodolite.contracts.sealing import seal
 from theodolite.core.contract import Contract, Contracts, Location, Origin, Part, Schema
 from theodolite.core.errors import ConfigError
 

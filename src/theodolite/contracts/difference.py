@@ -15,16 +15,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from theodolite.contracts.digest import canonical
 from theodolite.contracts.document import child
 from theodolite.contracts.inclusion import Inclusion, Missed, Why
 from theodolite.contracts.nodes import Node
-from theodolite.contracts.surface import surface
+from theodolite.contracts.sealing import seal
+from theodolite.contracts.surface import Surface
 from theodolite.core.contract import Contract, Contracts, Location, Part
 
-__all__ = ("Change", "Grade", "compare", "difference", "worst")
+__all__ = ("Change", "Grade", "Memory", "compare", "difference", "worst")
 
 
 class Grade(StrEnum):
@@ -51,6 +52,15 @@ class Change(Struct, frozen=True, kw_only=True):
 
 
 _Documents = Mapping[str, object]
+
+
+class Memory(Struct, frozen=True):
+    """What was compared already of two sets of documents, which must live as long as it."""
+
+    inclusion: Inclusion = field(default_factory=Inclusion)
+    surface: Surface = field(default_factory=Surface)
+
+
 _ORDER = tuple(Grade)
 
 
@@ -73,7 +83,7 @@ def difference(old: Contracts, new: Contracts) -> tuple[Change, ...]:
     widening  object -> any
     [None, None]
     """
-    asked = Inclusion()
+    memory = Memory()
     found: list[Change] = []
     for name in sorted({*old.contracts, *new.contracts}):
         before, after = old.contracts.get(name), new.contracts.get(name)
@@ -81,19 +91,19 @@ def difference(old: Contracts, new: Contracts) -> tuple[Change, ...]:
             found.append(Change(grade=Grade.WIDENING, contract=name, what="added"))
         elif after is None:
             found.append(Change(grade=Grade.BREAKING, contract=name, what=_gone(before, new)))
-        else:
-            found += compare(before, after, old.documents, new.documents, asked)
+        elif seal(before, old.documents) != seal(after, new.documents):
+            found += compare(before, after, old.documents, new.documents, memory)
     return tuple(found)
 
 
 def compare(
-    old: Contract, new: Contract, before: _Documents, after: _Documents, asked: Inclusion | None = None
+    old: Contract, new: Contract, before: _Documents, after: _Documents, memory: Memory | None = None
 ) -> tuple[Change, ...]:
     """Return what changed between two contracts, whose references lead into `before` and `after`, the worst first.
 
-    `asked` remembers what it compared: one for all contracts of the same documents saves most of the work.
+    `memory` is of what was compared: one for all contracts of the same documents saves most of the work.
     """
-    pair = _Pair(old.name, before, after, asked or Inclusion())
+    pair = _Pair(old.name, before, after, memory or Memory())
     found = [*pair.words(old, new), *pair.parts(old.parts, new.parts), *pair.results(old.results, new.results)]
     if (old.method, old.path) != (new.method, new.path):
         what = f"{old.method} {old.path} -> {new.method} {new.path}"
@@ -121,7 +131,7 @@ class _Pair(Struct, frozen=True):
     name: str
     before: _Documents
     after: _Documents
-    asked: Inclusion
+    memory: Memory
 
     def words(self, old: Contract, new: Contract) -> Iterator[Change]:
         for keyword in ("title", "description", "annotations"):
@@ -150,13 +160,13 @@ class _Pair(Struct, frozen=True):
         if (old.style, old.explode) != (new.style, new.explode):
             yield self._change(Grade.BREAKING, new, "", "style", "written in another way")
         one, other = Node(old.schema, self.before), Node(new.schema, self.after)
-        for missed in self.asked.missed(one, other):
+        for missed in self.memory.inclusion.missed(one, other):
             grade = Grade.WIDENING if missed.why is Why.DECLARED else Grade.BREAKING
             yield self._missed(grade, new, missed)
-        for missed in self.asked.missed(other, one):
+        for missed in self.memory.inclusion.missed(other, one):
             if missed.why is not Why.DECLARED:  # what only the old one declares is found below
                 yield self._missed(Grade.WIDENING, new, _turned(missed))
-        for spoken in surface(one, other):
+        for spoken in self.memory.surface.spoken(one, other):
             if spoken.keyword == "properties":
                 grade = Grade.BREAKING if spoken.gone else Grade.WIDENING
                 what = "no longer declared" if spoken.gone else "declared now"
@@ -182,11 +192,11 @@ class _Pair(Struct, frozen=True):
 
     def _result(self, old: Part, new: Part) -> Iterator[Change]:
         one, other = Node(old.schema, self.before), Node(new.schema, self.after)
-        for missed in self.asked.missed(other, one):
+        for missed in self.memory.inclusion.missed(other, one):
             yield self._missed(Grade.BREAKING, new, _turned(missed))
-        for missed in self.asked.missed(one, other):
+        for missed in self.memory.inclusion.missed(one, other):
             yield self._missed(Grade.WIDENING, new, missed)
-        for spoken in surface(one, other):
+        for spoken in self.memory.surface.spoken(one, other):
             if spoken.keyword == "properties":
                 grade = Grade.BREAKING if spoken.gone else Grade.WIDENING
                 what = "no longer declared" if spoken.gone else "declared now"

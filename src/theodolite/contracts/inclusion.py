@@ -21,11 +21,12 @@ from theodolite.contracts.document import child, is_list, is_object
 from theodolite.contracts.nodes import EVERY_TYPE, Node, expand, named, types_of
 from theodolite.contracts.nodes import type_of as kind_of
 from theodolite.contracts.rules import RULES, said
+from theodolite.contracts.surface import speaking
 
 __all__ = ("Inclusion", "Missed", "Why")
 
 # Pairs of places that are compared, and levels (our choice): a document of 13 MB has some 300,000 places.
-STEPS, LEVELS = 2_000_000, 150
+STEPS, LEVELS = 2_000_000, 80
 # What is compared as it is written, because no rule says which of two is narrower.
 _AS_WRITTEN = ("contains", "minContains", "maxContains", "$dynamicRef", "$recursiveRef", "discriminator", "readOnly")
 _WHOLE = ("unevaluatedProperties", "unevaluatedItems")
@@ -33,6 +34,9 @@ _OBJECT = frozenset({"object"})
 # One schema for each type, to split a union of types by.
 _TYPED = {kind: Node({"type": "number" if kind == "fraction" else kind}) for kind in sorted(EVERY_TYPE)}
 _Nodes = tuple[Node, ...]
+
+
+_GONE = "an alternative is gone, or accepts less"
 
 
 class Why(StrEnum):
@@ -64,7 +68,7 @@ _Found = tuple[Missed, ...]
 class Inclusion:
     """Compares schemas and remembers what it has compared; made once for two sets of documents.
 
-    The work is bounded: beyond two million pairs, or 150 levels, all that is left is missed. Cost of a pair: linear in
+    The work is bounded: beyond two million pairs, or 80 levels, all that is left is missed. Cost of a pair: linear in
     its keywords, quadratic in branches of a union.
 
     >>> narrow, wide = Node({"type": "integer"}), Node({"type": "number", "minimum": 0})
@@ -190,15 +194,16 @@ class Inclusion:
         return False
 
     def _any(self, left: _Nodes, branches: Sequence[Node], keyword: str) -> _Found:
-        told = self._somewhere(left, branches)
-        if _shown(told):
-            return told
-        for several in _parts(left):
-            found = self._each(left, several, branches, keyword)
-            if _shown(found) or len(several) == len(branches):
-                return found
-            told = told if len(told) < len(found) else found
-        return (Missed("", keyword, "an alternative is gone, or accepts less"),) if len(branches) > 1 else told
+        told = [self._somewhere(left, branches)]
+        for several in _parts(left) if told[0] else ():
+            told.append(self._each(left, several, branches, keyword))
+            if not told[-1]:
+                return ()
+        # A way that takes nothing for granted is best, and then one that names what was not declared.
+        shown = next((found for found in reversed(told) if _shown(found)), None)
+        if shown is not None:
+            return shown
+        return told[-1] if len(told) > 1 or len(branches) == 1 else (Missed("", keyword, _GONE),)
 
     def _each(self, left: _Nodes, parts: Sequence[_Nodes], branches: Sequence[Node], keyword: str) -> _Found:
         found: list[Missed] = []
@@ -206,24 +211,25 @@ class Inclusion:
             likely = [*branches[place : place + 1], *branches[:place], *branches[place + 1 :]]
             told = self._somewhere((*left, *part), likely)
             if not _shown(told) and len(parts) != len(branches):
-                told = (Missed("", keyword, f"alternative {place + 1} is gone, or accepts less"),)
+                told = (Missed("", keyword, _GONE),)
             found += told
         return tuple(found)
 
     def _somewhere(self, left: _Nodes, branches: Sequence[Node]) -> _Found:
-        """Return what is missed in the first branch that takes all of the left, or else in the first branch."""
-        first: _Found | None = None
+        """Return what is missed in a branch that takes all of the left, or else in the first branch."""
+        told: list[_Found] = []
         for branch in branches:
-            told = self._within(left, expand(branch))
-            if _shown(told):
-                return told
-            first = told if first is None else first
-        return (Missed("", "anyOf", "nothing is accepted any more"),) if first is None else first
+            told.append(self._within(left, expand(branch)))
+            if not told[-1]:
+                return ()
+        if not told:
+            return (Missed("", "anyOf", "nothing is accepted any more"),)
+        return next((found for found in told if _shown(found)), told[0])
 
     # -- objects and arrays --
 
     def _names(self, left: _Nodes, right: _Nodes) -> Iterator[Missed]:
-        declared = {name for one in left for name in named(one.keywords.get("properties"))}
+        declared = {name for one in speaking(left) for name in named(one.keywords.get("properties"))}
         open_to_any = not any(_closed(one) for one in left)
         for node in right:
             if "patternProperties" in node.keywords:

@@ -7,23 +7,21 @@ renaming a component, or moving a schema to another document, changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Literal
 
 import msgspec
-from msgspec import Struct, structs
+from msgspec import Struct
 
-from theodolite.contracts.difference import Change, Grade, compare
-from theodolite.contracts.digest import fingerprint
+from theodolite.contracts.difference import Change, Grade, Memory, compare
 from theodolite.contracts.document import is_list, is_object, pointer_of
-from theodolite.contracts.inclusion import Inclusion
-from theodolite.contracts.nodes import Node
-from theodolite.core.contract import Contract, Contracts, Part, Schema
+from theodolite.contracts.sealing import reached, seal
+from theodolite.core.contract import Contract, Contracts, Schema
 from theodolite.core.errors import ConfigError
 from theodolite.core.faults import place_of
 from theodolite.core.text import brief
 
-__all__ = ("FORM", "Pin", "Pinned", "Pins", "pinned", "read", "seal", "verify", "write")
+__all__ = ("FORM", "Pin", "Pinned", "Pins", "pinned", "read", "verify", "write")
 
 FORM: Literal[1] = 1
 """The number of the file's form; a file with another one is not read."""
@@ -52,32 +50,6 @@ class Pins(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     sources: Mapping[str, Pinned] = {}
 
 
-def seal(contract: Contract, documents: Mapping[str, object]) -> str:
-    """Return the hash of what a contract says: name, description, annotations, schemas and all that they lead to.
-
-    References count by what they lead to, in the order in which they are met. Linear in what the contract leads to.
-
-    >>> from theodolite.core.contract import Location, Origin
-    >>> def tool(reference):
-    ...     part = Part(location=Location.ARGUMENTS, schema={"$ref": reference})
-    ...     return Contract(name="t", origin=Origin.MCP, parts=(part,))
-    >>> one = seal(tool("urn:a#/x"), {"urn:a": {"x": {"type": "object"}}})
-    >>> one == seal(tool("urn:b#/y"), {"urn:b": {"y": {"type": "object"}}})
-    True
-    """
-    met = _reached([contract], documents)
-    names = {reference: f"#{place}" for place, reference in enumerate(met)}
-    agreed = {key: getattr(contract, key) for key in ("name", "title", "description", "method", "path", "annotations")}
-    return fingerprint(
-        {
-            **agreed,
-            "parts": [_filed(part, names) for part in contract.parts],
-            "results": [_filed(part, names) for part in contract.results],
-            "schemas": [_renamed(schema, names) for schema in met.values()],
-        }
-    )
-
-
 def pinned(contracts: Contracts) -> Pinned:
     """Return pins of all contracts of one source."""
     return Pinned(
@@ -85,7 +57,7 @@ def pinned(contracts: Contracts) -> Pinned:
             name: Pin(sha256=seal(contract, contracts.documents), contract=contract)
             for name, contract in sorted(contracts.contracts.items())
         },
-        schemas=_reached(contracts.contracts.values(), contracts.documents),
+        schemas=reached(contracts.contracts.values(), contracts.documents),
     )
 
 
@@ -95,7 +67,7 @@ def verify(pins: Pinned, contracts: Contracts) -> tuple[Change, ...]:
     A contract whose hash is another one has a change at least, of words where no other is seen.
     """
     before = _documents(pins.schemas)
-    asked = Inclusion()
+    memory = Memory()
     found: list[Change] = []
     for name in sorted({*pins.pins, *contracts.contracts}):
         old, new = pins.pins.get(name), contracts.contracts.get(name)
@@ -104,7 +76,7 @@ def verify(pins: Pinned, contracts: Contracts) -> tuple[Change, ...]:
         elif new is None:
             found.append(Change(grade=Grade.BREAKING, contract=name, what="removed"))
         elif old.sha256 != seal(new, contracts.documents):
-            changes = compare(old.contract, new, before, contracts.documents, asked)
+            changes = compare(old.contract, new, before, contracts.documents, memory)
             same = Change(grade=Grade.TEXT_ONLY, contract=name, what="written in another way, to the same effect")
             found += changes or [same]
     return tuple(found)
@@ -140,39 +112,6 @@ def read(data: bytes, where: str) -> Pins:
 
 class _Form(Struct):
     theodolite_pins: object
-
-
-def _reached(contracts: Iterable[Contract], documents: _Documents) -> dict[str, Schema]:
-    """Return the schemas that contracts lead to, by reference, in the order in which they are met."""
-    met: dict[str, Schema] = {}
-    parts = [part for contract in contracts for part in (*contract.parts, *contract.results)]
-    waiting: list[object] = [part.schema for part in reversed(parts)]
-    while waiting:
-        here = waiting.pop()
-        if is_object(here):
-            reference = here.get("$ref")
-            if isinstance(reference, str) and reference not in met:
-                target = Node(here, documents).followed()
-                if target is not None:
-                    met[reference] = target.schema
-                    waiting.append(target.schema)
-            waiting += [here[key] for key in sorted(here, reverse=True)]
-        elif is_list(here):
-            waiting += here[::-1]
-    return met
-
-
-def _filed(part: Part, names: Mapping[str, str]) -> dict[str, object]:
-    """Return a part as it counts: without the place where it stands in its document."""
-    return {**structs.asdict(part), "schema": _renamed(part.schema, names), "pointer": ""}
-
-
-def _renamed(value: object, names: Mapping[str, str]) -> object:
-    if is_object(value):
-        renamed = {key: _renamed(member, names) for key, member in value.items()}
-        reference = value.get("$ref")
-        return {**renamed, "$ref": names.get(reference, reference)} if isinstance(reference, str) else renamed
-    return [_renamed(member, names) for member in value] if is_list(value) else value
 
 
 def _documents(schemas: Mapping[str, Schema]) -> _Documents:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -10,7 +11,7 @@ from theodolite.contracts.digest import canonical
 from theodolite.contracts.document import child, is_list
 from theodolite.contracts.nodes import Node, expand, named
 
-__all__ = ("PLACES", "Spoken", "below", "speaking", "surface")
+__all__ = ("PLACES", "Spoken", "Surface", "below", "speaking")
 
 # Places that are compared in one part of a contract (our choice; the largest bodies that we have read have 20,000).
 PLACES = 200_000
@@ -42,26 +43,72 @@ class Spoken(Struct, frozen=True):
     gone: bool
 
 
-def surface(old: Node, new: Node) -> Iterator[Spoken]:
-    """Yield the names that only one of two schemas declares, and what differs in words, place by place.
+class Surface:
+    """Compares places, and remembers what it has found alike; made once for two sets of documents."""
 
-    A place is compared once however often it can be reached: recursion ends. Linear in the places of both.
-    """
-    seen: set[tuple[frozenset[int], frozenset[int]]] = set()
-    waiting = [("", speaking([old]), speaking([new]))]
-    while waiting and len(seen) < PLACES:
-        pointer, before, after = waiting.pop()
-        key = (frozenset([id(one.schema) for one in before]), frozenset([id(one.schema) for one in after]))
-        if key in seen or key[0] == key[1]:
-            continue
-        seen.add(key)
-        yield from _words(pointer, before, after)
-        mine, theirs = below(before), below(after)
-        for token in sorted(mine.keys() ^ theirs.keys()):
-            if token[0] != "*":
-                yield Spoken(f"{pointer}{token[1:]}", "properties", gone=token in mine)
-        for token in sorted(mine.keys() & theirs.keys(), reverse=True):
-            waiting.append((f"{pointer}{token[1:]}", speaking(mine[token]), speaking(theirs[token])))
+    def __init__(self) -> None:
+        self._alike: set[_Key] = set()
+        self._groups: dict[tuple[int, ...], _Group] = {}
+
+    def spoken(self, old: Node, new: Node) -> tuple[Spoken, ...]:
+        """Return the names that only one of two schemas declares, and what differs in words, place by place.
+
+        A place is compared once however often it can be reached: recursion ends. Linear in the places of both.
+        """
+        found: list[Spoken] = []
+        seen: set[_Key] = set()
+        waiting = [("", self._group([old]), self._group([new]))]
+        while waiting and len(seen) < PLACES:
+            pointer, before, after = waiting.pop()
+            key = (before.key, after.key)
+            if key in seen or key in self._alike or before.key == after.key:
+                continue
+            seen.add(key)
+            found.extend(_apart(pointer, before, after))
+            waiting += [
+                (f"{pointer}{token[1:]}", self._group(before.below[token]), self._group(after.below[token]))
+                for token in sorted(before.below.keys() & after.below.keys(), reverse=True)
+            ]
+        if not found and not waiting:
+            self._alike |= seen
+        return tuple(found)
+
+    def _group(self, nodes: Sequence[Node]) -> _Group:
+        starts = tuple([id(one.schema) for one in nodes])
+        group = self._groups.get(starts)
+        if group is None:
+            group = self._groups[starts] = _grouped(speaking(nodes))
+        return group
+
+
+class _Group(NamedTuple):
+    """All schemas that speak of a place, by their ids; the places below; the words."""
+
+    key: frozenset[int]
+    nodes: tuple[Node, ...]
+    below: dict[str, list[Node]]
+    words: frozenset[tuple[str, bytes]]
+
+
+def _apart(pointer: str, before: _Group, after: _Group) -> Iterator[Spoken]:
+    for keyword in sorted({name for name, _ in before.words ^ after.words}):
+        yield Spoken(pointer, keyword, gone=any(name == keyword for name, _ in before.words))
+    for token in sorted(before.below.keys() ^ after.below.keys()):
+        if token[0] == ".":
+            yield Spoken(f"{pointer}{token[1:]}", "properties", gone=token in before.below)
+
+
+_Key = tuple[frozenset[int], frozenset[int]]
+
+
+def _grouped(nodes: tuple[Node, ...]) -> _Group:
+    words = [
+        (keyword, canonical([value]))
+        for one in nodes
+        for keyword, value in one.keywords.items()
+        if keyword not in _DECIDES
+    ]
+    return _Group(frozenset([id(one.schema) for one in nodes]), nodes, below(nodes), frozenset(words))
 
 
 def speaking(nodes: Iterable[Node]) -> tuple[Node, ...]:
@@ -95,18 +142,3 @@ def below(nodes: Iterable[Node]) -> dict[str, list[Node]]:
         for schema in named(one.keywords.get("patternProperties")).values():
             found.setdefault("*/*", []).append(one.child(schema))
     return found
-
-
-def _words(pointer: str, before: Iterable[Node], after: Iterable[Node]) -> Iterator[Spoken]:
-    mine, theirs = _texts(before), _texts(after)
-    for keyword in sorted({name for name, _ in mine ^ theirs}):
-        yield Spoken(pointer, keyword, gone=any(name == keyword for name, _ in mine))
-
-
-def _texts(nodes: Iterable[Node]) -> set[tuple[str, bytes]]:
-    return {
-        (keyword, canonical([value]))
-        for one in nodes
-        for keyword, value in one.keywords.items()
-        if keyword not in _DECIDES
-    }
