@@ -39,7 +39,7 @@ class Compiler:
 
     def __init__(self, documents: Mapping[str, object], *, formats: bool = False) -> None:
         self._formats = formats
-        self._documents = documents
+        self.documents = documents
         self._made: dict[bytes, Validator] = {}
         try:
             self._registry = Registry([(uri, _held(document)) for uri, document in documents.items()])
@@ -89,7 +89,7 @@ class Compiler:
         if isinstance(schema, bool):
             return schema, None
         reference = schema.get("$ref")
-        document = self._documents.get(reference) if isinstance(reference, str) and len(schema) == 1 else None
+        document = self.documents.get(reference) if isinstance(reference, str) and len(schema) == 1 else None
         return (_held(document), str(reference)) if is_mapping(document) else (dict(schema), None)
 
     def _fault(self, error: ValidationError, schema: Schema, where: str, what: str) -> ConfigError:

@@ -11,7 +11,7 @@ from msgspec import Struct
 from theodolite.core.arguments import is_mapping, is_sequence
 from theodolite.detectors.payload.kinds import Path
 
-__all__ = ("Pruned", "windows")
+__all__ = ("WIDTH", "Pruned", "windows")
 
 # Entries of one array or object, and values in all, that are looked at together. The engine needs some 15 us for each
 # error that it lists, and lists all: 5,000 errors take 75 ms.

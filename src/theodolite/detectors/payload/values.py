@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from enum import Enum
 from functools import cache
+from types import MappingProxyType
 
 from jsonschema_rs import Draft202012Validator
 
@@ -18,7 +19,7 @@ from theodolite.core.arguments import MAX_DEPTH, is_mapping, is_sequence, pointe
 from theodolite.core.contract import Divergence, Kind, Location
 from theodolite.core.text import encodable, printable
 
-__all__ = ("MAX_NODES", "plain", "vouch", "word")
+__all__ = ("LEVELS", "MAX_NODES", "TEXT", "plain", "vouch", "word")
 
 # Values in one call, and entries of one array or object. Eight times what the largest documents that we have read hold;
 # the engine takes 2 ms for so many.
@@ -28,7 +29,7 @@ _MOST = 100
 # What a host's own mapping or sequence may raise when it is read.
 _FAULTS = (ArithmeticError, AttributeError, LookupError, OSError, RuntimeError, TypeError, ValueError)
 # Some text: comparing it makes the engine read the strings, which is how it meets lone surrogates.
-_TEXT = "\x00theodolite"
+TEXT = "\x00theodolite"
 
 
 def vouch(value: object) -> bool:
@@ -44,29 +45,30 @@ def vouch(value: object) -> bool:
     (True, False, False)
     """
     try:
-        return _named().is_valid(value)
+        return _whole().is_valid(value)
     except (ValueError, OverflowError):  # a type that it does not know, a key that is no text, a lone surrogate
         return False
 
 
-@cache
-def _named() -> Draft202012Validator:
-    """Return the validator of a schema that names every place down to the last level: it cannot recurse any further."""
+def _levels() -> Mapping[str, object]:
+    """Return schemas that name every place of a value, one for each number of levels: none can recurse any further."""
     containers, atoms = ["object", "array"], ["string", "number", "boolean", "null"]
     levels: dict[str, object] = {"0": {"type": atoms}}
+    text = {"type": atoms, "not": {"enum": [TEXT]}}
     for level in range(1, MAX_DEPTH + 1):
         below = {"$ref": f"#/$defs/{level - 1}"}
-        levels[str(level)] = {
-            "if": {"type": containers},
-            "then": {
-                "additionalProperties": below,
-                "items": below,
-                "maxItems": MAX_NODES,
-                "maxProperties": MAX_NODES,
-            },
-            "else": {"type": atoms, "not": {"enum": [_TEXT]}},
-        }
-    return Draft202012Validator({"$ref": f"#/$defs/{MAX_DEPTH}", "$defs": levels}, offline=True)
+        inside = {"additionalProperties": below, "items": below, "maxItems": MAX_NODES, "maxProperties": MAX_NODES}
+        levels[str(level)] = {"if": {"type": containers}, "then": inside, "else": text}
+    return MappingProxyType(levels)
+
+
+LEVELS = _levels()
+"""The definitions that `vouch` goes by: "100" is that of a whole value."""
+
+
+@cache
+def _whole() -> Draft202012Validator:
+    return Draft202012Validator({"$ref": f"#/$defs/{MAX_DEPTH}", "$defs": dict(LEVELS)}, offline=True)
 
 
 def plain(value: object, location: Location = Location.ARGUMENTS) -> tuple[object, tuple[Divergence, ...]]:
