@@ -157,10 +157,11 @@ def own_copy(document: object) -> object:
     try:
         text = json.dumps(document, allow_nan=False, ensure_ascii=False, default=_as_dict)
         copy: object = _DECODER.decode(text.encode())
-    except RecursionError as error:
-        raise ConfigError("the document is nested too deep to be a contract (or holds itself): flatten it") from error
     except (TypeError, ValueError) as error:
-        where, what = next(_strangers(document), ("", str(error)))
+        found = next(_strangers(document), None)
+        if found is None:
+            raise ConfigError("the document holds itself, and JSON cannot: take it apart") from error
+        where, what = found
         raise ConfigError(
             f"the document is not JSON at {show(where)}: {what} found; read it with theodolite's own reader"
         ) from error

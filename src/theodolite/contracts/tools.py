@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from msgspec import Struct
 
 from theodolite.contracts.digest import fingerprint
@@ -11,7 +9,7 @@ from theodolite.contracts.direction import Marks
 from theodolite.contracts.document import child, find, is_list, is_object, show, word
 from theodolite.contracts.operations import text_of
 from theodolite.contracts.registry import fail
-from theodolite.contracts.schema import Schemas
+from theodolite.contracts.schema import Documents, Schemas
 from theodolite.core.contract import Contract, Contracts, Gap, Location, Origin, Part, Schema
 from theodolite.core.errors import ConfigError
 from theodolite.core.text import brief
@@ -50,11 +48,12 @@ def is_tool(root: object) -> bool:
     """Whether a document is one tool."""
     if not is_object(root):
         return False
-    inner = root.get("function") if root.get("type") == "function" else root
-    return is_object(inner) and isinstance(inner.get("name"), str) and (inner is not root or bool(_KEYS.keys() & root))
+    if is_object(root.get("function")):
+        return True
+    return isinstance(root.get("name"), str) and (root.get("type") == "function" or bool(_KEYS.keys() & root))
 
 
-def read_tools(tools: list[tuple[object, str]], known: Mapping[str, object]) -> Contracts:
+def read_tools(tools: list[tuple[object, str]], known: Documents) -> Contracts:
     """Return the contracts of tools, each given with the pointer to it.
 
     Raises ConfigError for what is no tool, for a name given twice, and for what is wrong with a schema.
@@ -77,7 +76,7 @@ def read_tools(tools: list[tuple[object, str]], known: Mapping[str, object]) -> 
     return Contracts(contracts=contracts, digest=digest, documents={**known, **documents}, gaps=tuple(gaps))
 
 
-def read_schema(schema: dict[str, object], name: str, known: Mapping[str, object]) -> Contracts:
+def read_schema(schema: dict[str, object], name: str, known: Documents) -> Contracts:
     """Return the one contract of a plain schema: what the arguments as a whole must be."""
     digest = fingerprint(schema)
     documents: dict[str, object] = {}
@@ -116,7 +115,7 @@ def _agreed(entry: Declaration) -> dict[str, object]:
     return agreed
 
 
-def _contract(entry: Declaration, uri: str, documents: dict[str, object], known: Mapping[str, object]) -> Contract:
+def _contract(entry: Declaration, uri: str, documents: dict[str, object], known: Documents) -> Contract:
     node = entry.node
     schema: Schema = {"type": "object", "properties": {}}  # a function that is declared without parameters has none
     pointer = entry.pointer
@@ -143,7 +142,7 @@ def _contract(entry: Declaration, uri: str, documents: dict[str, object], known:
     )
 
 
-def _schema(node: object, uri: str, pointer: str, documents: dict[str, object], known: Mapping[str, object]) -> Schema:
+def _schema(node: object, uri: str, pointer: str, documents: dict[str, object], known: Documents) -> Schema:
     """Return the schema that refers to a whole one, which goes into the documents."""
     if isinstance(node, bool):
         return node

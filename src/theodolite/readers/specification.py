@@ -108,13 +108,14 @@ def _read(data: bytes, digest: str, name: str, progress: Progress | None) -> Spe
     tell = progress or _silent
     tell(0, len(data))
     plain = data.removeprefix(_BOM).strip()
-    duplicates: tuple[str, ...]
     if not plain:
         raise ConfigError(f"{name}: it is empty: give a specification")
-    if name.endswith(".json") or (plain[:1] in b"{[" and not name.endswith((".yaml", ".yml"))):
+    looks_json, says_yaml = plain[:1] in b"{[", name.endswith((".yaml", ".yml"))
+    if name.endswith(".json") or (looks_json and not says_yaml):
         document, duplicates = _json(data.removeprefix(_BOM), name)
     else:
-        document, duplicates = _yaml(data, name, tell)
+        found = _json_within_yaml(data.removeprefix(_BOM), name) if looks_json else None
+        document, duplicates = found or _yaml(data, name, tell)
     tell(len(data), len(data))
     return Specification(document=document, digest=digest, duplicates=duplicates)
 
@@ -133,6 +134,14 @@ def _json(data: bytes, name: str) -> tuple[object, tuple[str, ...]]:
         line = data.count(b"\n", 0, int(found[1])) + 1 if found else 1
         raise ConfigError(f"{name}: line {line}: it is no JSON ({printable(str(error))}): correct it") from error
     return document, () if _each_once(data, document) else tuple(_repeated(data))
+
+
+def _json_within_yaml(data: bytes, name: str) -> tuple[object, tuple[str, ...]] | None:
+    """Return what a YAML file holds that is JSON all the same: JSON has escapes that YAML does not know."""
+    try:
+        return _json(data, name)
+    except ConfigError:
+        return None
 
 
 def _each_once(data: bytes, document: object) -> bool:
