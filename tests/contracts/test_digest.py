@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from theodolite.contracts.digest import canonical, fingerprint
 from theodolite.contracts.document import child, encoded, find, fragment, is_list, is_object, own_copy, pointer_of
 
-numbers = st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False)
+numbers = st.integers(-(2**53) + 1, 2**53 - 1) | st.floats(allow_nan=False, allow_infinity=False)
 values = st.recursive(
     st.none() | st.booleans() | numbers | st.text() | st.sampled_from([":1.0,", "[2e3"]),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),

@@ -12,11 +12,11 @@ from theodolite.contracts.document import whole_number
 __all__ = ("canonical", "fingerprint")
 
 # A number that is an integer but is not written as one, after a key or in an array; met in text it costs one walk more.
-_FLOAT = re.compile(rb"[:,\[]-?\d+(?:\.0[,\]}]|\.?\d*[eE])")
+_FLOAT = re.compile(rb"(?:^|[:,\[])-?\d+(?:\.0(?:[,\]}]|$)|\.?\d*[eE])")
 
 
 def canonical(value: object) -> bytes:
-    """Return the canonical form of plain JSON: sorted keys, no spaces, 1.0 written as 1.
+    """Return the canonical form of plain JSON: sorted keys, no spaces, 1.0 written as 1 (up to 2^53).
 
     As RFC 8785, with three differences that do not matter to whom compares two hashes of this function alone: keys are
     sorted by code points and not by UTF-16 units, integers keep all their digits, and floats are written as Python
