@@ -129,6 +129,7 @@ def changed(draw: st.DrawFn, schema: Schema) -> Schema:
         return {**rest, name: draw(_within(name, inside))}
     if name not in {"anyOf", "oneOf", "allOf", "prefixItems"}:
         return rest
+    assert is_list(inside)
     place = draw(st.integers(0, len(inside) - 1))
     return {**rest, name: [*inside[:place], draw(changed(_schema(inside[place]))), *inside[place + 1 :]]}
 

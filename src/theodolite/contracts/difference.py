@@ -21,7 +21,7 @@ from theodolite.contracts.digest import canonical
 from theodolite.contracts.document import child
 from theodolite.contracts.inclusion import Inclusion, Missed, Why
 from theodolite.contracts.nodes import Node
-from theodolite.contracts.sealing import seal
+from theodolite.contracts.sealing import Sealing
 from theodolite.contracts.surface import Surface
 from theodolite.core.contract import Contract, Contracts, Location, Part
 
@@ -83,7 +83,7 @@ def difference(old: Contracts, new: Contracts) -> tuple[Change, ...]:
     widening  object -> any
     [None, None]
     """
-    memory = Memory()
+    memory, mine, theirs = Memory(), Sealing(old.documents), Sealing(new.documents)
     found: list[Change] = []
     for name in sorted({*old.contracts, *new.contracts}):
         before, after = old.contracts.get(name), new.contracts.get(name)
@@ -91,7 +91,7 @@ def difference(old: Contracts, new: Contracts) -> tuple[Change, ...]:
             found.append(Change(grade=Grade.WIDENING, contract=name, what="added"))
         elif after is None:
             found.append(Change(grade=Grade.BREAKING, contract=name, what=_gone(before, new)))
-        elif seal(before, old.documents) != seal(after, new.documents):
+        elif mine.seal(before) != theirs.seal(after):
             found += compare(before, after, old.documents, new.documents, memory)
     return tuple(found)
 

@@ -172,7 +172,9 @@ class _Reader:
             self.fields += is_field
             self.typed += is_field and typed
             for flaw, at, what in _flaws(group, typed=typed, is_field=is_field, is_root=not pointer):
-                mark = (flaw, *sorted(key)) if flaw is not Flaw.NO_TYPE else (flaw, id(contract), pointer)
+                # A schema that is only `true` is no schema of its own: it is told wherever it stands.
+                plain = all(isinstance(one.schema, bool) for one in group)
+                mark = (flaw, contract.name, pointer) if plain else (flaw, *sorted(key))
                 if mark not in self._told:
                     self._told.add(mark)
                     yield Note(

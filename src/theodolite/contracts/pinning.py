@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from theodolite.contracts.difference import Change, Grade, Memory, compare
 from theodolite.contracts.document import is_list, is_object, pointer_of
-from theodolite.contracts.sealing import reached, seal
+from theodolite.contracts.sealing import Sealing
 from theodolite.core.contract import Contract, Contracts, Schema
 from theodolite.core.errors import ConfigError
 from theodolite.core.faults import place_of
@@ -52,12 +52,13 @@ class Pins(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 def pinned(contracts: Contracts) -> Pinned:
     """Return pins of all contracts of one source."""
+    sealing = Sealing(contracts.documents)
     return Pinned(
         pins={
-            name: Pin(sha256=seal(contract, contracts.documents), contract=contract)
+            name: Pin(sha256=sealing.seal(contract), contract=contract)
             for name, contract in sorted(contracts.contracts.items())
         },
-        schemas=reached(contracts.contracts.values(), contracts.documents),
+        schemas=sealing.reached(contracts.contracts.values()),
     )
 
 
@@ -67,7 +68,7 @@ def verify(pins: Pinned, contracts: Contracts) -> tuple[Change, ...]:
     A contract whose hash is another one has a change at least, of words where no other is seen.
     """
     before = _documents(pins.schemas)
-    memory = Memory()
+    memory, sealing = Memory(), Sealing(contracts.documents)
     found: list[Change] = []
     for name in sorted({*pins.pins, *contracts.contracts}):
         old, new = pins.pins.get(name), contracts.contracts.get(name)
@@ -75,7 +76,7 @@ def verify(pins: Pinned, contracts: Contracts) -> tuple[Change, ...]:
             found.append(Change(grade=Grade.WIDENING, contract=name, what="added: it is not pinned"))
         elif new is None:
             found.append(Change(grade=Grade.BREAKING, contract=name, what="removed"))
-        elif old.sha256 != seal(new, contracts.documents):
+        elif old.sha256 != sealing.seal(new):
             changes = compare(old.contract, new, before, contracts.documents, memory)
             same = Change(grade=Grade.TEXT_ONLY, contract=name, what="written in another way, to the same effect")
             found += changes or [same]
@@ -100,9 +101,9 @@ def read(data: bytes, where: str) -> Pins:
     except (msgspec.DecodeError, RecursionError) as error:
         raise ConfigError(f"{where}: no file of pins: {place_of(error)}; make one with `theodolite pin add`") from error
     for source, one in pins.sources.items():
-        documents = _documents(one.schemas)
+        sealing = Sealing(_documents(one.schemas))
         for name, kept in one.pins.items():
-            if kept.contract.name != name or kept.sha256 != seal(kept.contract, documents):
+            if kept.contract.name != name or kept.sha256 != sealing.seal(kept.contract):
                 raise ConfigError(
                     f"{where}: the pin of {brief(name)} from {brief(source)} does not fit its hash: the file was "
                     "changed by hand, or by somebody; restore it, or look at the contract and pin it again"
