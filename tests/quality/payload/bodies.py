@@ -25,8 +25,9 @@ _TEXTS = (
     "a", "A", "abc", "1", "12", "0.1.0", "1.2.3", "a-b", "a_b", "a.b", "a/b", "YWJj", "#a1b2c3", "a1b2c3",
     "https://example.org/a", "http://example.org", "/a", "refs/heads/a", "pkg:npm/a@1.0.0", "ssh-rsa AAAA",
     "sha256:" + "0a" * 32, "0a" * 20, "0a" * 32, "a@example.org", "2026-01-02", "2026-01-02T03:04:05Z", "en", "en-US",
-    "EUR", "+15551234567", "192.0.2.1", "AC" + "0a" * 16, "{}", "10Gi", "1h", "P1D", "*", "a=b", "ab:cd",
+    "EUR", "+15551234567", "192.0.2.1", "AC" + "0a" * 16, "{}", "10Gi", '"a"', "1h", "P1D", "*", "a=b", "ab:cd",
 )  # fmt: skip
+_NAMES = ("key-0", "key-1", "key-2")
 _HINTS = (
     ("object", ("properties", "required", "additionalProperties", "patternProperties", "minProperties", "propertyNames",
                 "dependentRequired", "dependentSchemas", "unevaluatedProperties")),
@@ -77,9 +78,11 @@ class _Writer:
             raise Unsatisfiable
         if not isinstance(schema, dict):
             return ()
-        if isinstance(reference := schema.get("$ref"), str):
-            target, _ = self._once(reference)
-            rest = {} if self.document.legacy else {key: value for key, value in schema.items() if key != "$ref"}
+        reference = schema.get("$ref", schema.get("$dynamicRef"))
+        if isinstance(reference, str):
+            target, _ = self.document.followed({"$ref": reference}, "")
+            kept = () if self.document.legacy else (key for key in schema if key not in {"$ref", "$dynamicRef"})
+            rest: Json = {key: schema[key] for key in kept}
             return (*self.flat(target, depth + 1), *(self.flat(rest, depth + 1) if rest else ()))
         found: list[dict[str, Json]] = [schema]
         for member in elements(schema.get("allOf")):
@@ -93,9 +96,6 @@ class _Writer:
             for key in taken:
                 found += self.flat(schema.get(key), depth + 1)
         return tuple(found)
-
-    def _once(self, reference: str) -> tuple[Json, str]:
-        return self.document.followed({"$ref": reference}, "")
 
     def value(self, flat: Flat, pointer: str, depth: int) -> Json:
         """Return a value for a place, and note what applies there."""
@@ -168,23 +168,33 @@ class _Writer:
             for pattern, entry in members(schema.get("patternProperties")):
                 if re.search(pattern, name):
                     rules += self.flat(entry)
-            if name not in dict(members(schema.get("properties"))) and "additionalProperties" in schema:
-                rules += self.flat(schema["additionalProperties"])
+            if name not in dict(members(schema.get("properties"))):
+                for keyword in ("additionalProperties", "unevaluatedProperties"):
+                    rules += self.flat(schema.get(keyword))
         return self.value(tuple(rules), f"{pointer}/{token(name)}", depth - 1)
 
     def _further(self, flat: Flat, found: dict[str, Json], pointer: str, depth: int) -> None:
         """Add members that nobody declared: where a schema of theirs is published, or as many as must be there."""
-        least = max([int(_number(schema.get("minProperties"), 0)) for schema in flat], default=0)
-        typed = any(isinstance(schema.get("additionalProperties"), dict) for schema in flat)
-        patterns = [pattern for schema in flat for pattern, _ in members(schema.get("patternProperties"))]
-        names = [f"key-{index}" for index in range(max(least - len(found), 2 if typed and depth > 0 else 0))]
-        if depth > 0:
-            names += [text for pattern in patterns for text in _matching([pattern], "", 0, 99)[:1]]
-        for name in names:
+        for name in self._names(flat, found, depth):
             try:
                 found[name] = self._undeclared(flat, name, pointer, depth)
             except Unsatisfiable:
                 continue
+
+    def _names(self, flat: Flat, found: Mapping[str, Json], depth: int) -> list[str]:
+        least = max([int(_number(schema.get("minProperties"), 0)) for schema in flat], default=0)
+        most = min([int(_number(schema.get("maxProperties"), 99)) for schema in flat], default=99)
+        typed = any(isinstance(schema.get("additionalProperties"), dict) for schema in flat)
+        naming = [rule for schema in flat for rule in self.flat(schema.get("propertyNames"))]
+        patterns = [str(rule["pattern"]) for rule in naming if "pattern" in rule]
+        fitting = [text for text in (*_NAMES, *_TEXTS) if all(re.search(one, text) for one in patterns)]
+        names = fitting[: max(least - len(found), 2 if typed and depth > 0 else 0)]
+        for schema in flat:
+            for name, needs in members(schema.get("dependentRequired")):
+                names += [str(need) for need in elements(needs) if name in found and need not in found]
+            if depth > 0:
+                names += [_matching([one], "", 0, 99)[0] for one, _ in members(schema.get("patternProperties"))]
+        return names[: max(most - len(found), 0)]
 
     def _array(self, flat: Flat, pointer: str, depth: int) -> Json:
         least = max([int(_number(schema.get("minItems"), 0)) for schema in flat], default=0)

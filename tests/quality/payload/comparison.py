@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from msgspec import Struct, field
 from tests.quality.payload.bodies import Fill, Unsatisfiable, Written, write
@@ -17,11 +17,14 @@ from theodolite.contracts import read
 from theodolite.core.contract import Divergence, Kind, Location
 from theodolite.detectors.payload.engine import Checker
 
-__all__ = ("FILLS", "Case", "Comparison", "Tally")
+__all__ = ("AGAIN", "FILLS", "Case", "Comparison", "Tally")
 
 FILLS: Mapping[str, Fill] = {
     "sparse": Fill(0, 0), "full": Fill(1, 2), "mixed": Fill(0.6, 4), "deep": Fill(0.35, 8)
 }  # fmt: skip
+AGAIN = 40
+"""Mutations of a body for each further operation that has the same schema."""
+
 _TRIES = 20
 _Given = list[tuple[Parameter, Json]]
 # The kinds that say what was done.
@@ -60,9 +63,9 @@ class Case(NamedTuple):
     def located(self) -> bool:
         """Whether a finding that denies is at the place of the fault, which is where a property was that is gone."""
         place, _, name = self.place.partition(" ")
-        start = "/body" if place == "body," else f"/{place}/{token(name)}"
-        if place == "body," and not isinstance(self.mutation.value, dict):
-            start = ""
+        start = "" if place.endswith(",") else f"/{place}/{token(name)}"
+        if place == "body," and isinstance(self.mutation.value, dict):
+            start = "/body"
         return any(one.denies and one.pointer == f"{start}{self.mutation.pointer}" for one in self.found)
 
     def told(self) -> str:
@@ -89,13 +92,21 @@ class Tally(Struct):
     located: int = 0
 
 
+class Guard(Protocol):
+    """What is compared: the guard, or what a test puts in its place."""
+
+    def check(
+        self, name: str, arguments: object, *, location: Location | None = None, media_type: str = ""
+    ) -> tuple[Divergence, ...]: ...
+
+
 class Comparison:
     """All cases of one document. Counts as it goes."""
 
-    def __init__(self, document: Document, *, most: int) -> None:
+    def __init__(self, document: Document, *, most: int, guard: Guard | None = None) -> None:
         self.document = document
         self.oracle = Oracle(document)
-        self.checker = Checker(read(document.root))
+        self.checker = guard or Checker(read(document.root))
         self.tally = Tally()
         self.most = most
         self._bodies: dict[tuple[str, str], Written | None] = {}
@@ -110,6 +121,22 @@ class Comparison:
             yield from self._counted(self._of_bodies(operation, given))
             yield from self._counted(self._of_parameters(operation, parameters, given))
 
+    def cases_of_schema(self, tool: str) -> Iterator[Case]:
+        """Yield the cases of a tool that the document is the schema of."""
+        self.tally.operations += 1
+        body = Body("", required=True, pointer="", schema=self.document.root)
+        for name in self._filled(body, tool):
+            written = self._body(body, name)
+            if written is None:
+                continue
+            sound = Mutation(Fault.NONE, "", "", written.value, written.rules[""])
+            for one in (sound, *self._planted(body, name, written)):
+                allowed = self.oracle.allows(one.value, schema=body.schema)
+                found = self.checker.check(tool, one.value)
+                case = Case(self.document.name, "", tool, f"arguments, {name}", one, allowed, found)
+                self._count(case)
+                yield case
+
     def _counted(self, cases: Iterator[Case]) -> Iterator[Case]:
         for case in cases:
             self._count(case)
@@ -120,7 +147,7 @@ class Comparison:
             self.tally.valid += 1
             return
         self.tally.planted += 1
-        place = "body" if case.place.startswith("body") else "parameter"
+        place = case.place.partition(",")[0] if "," in case.place else "parameter"
         key = place, str(case.mutation.fault), min(case.mutation.depth, 5)
         if case.allowed:
             self.tally.allowed[key] += 1
@@ -138,11 +165,9 @@ class Comparison:
         required = [(one, value) for one, value in given if one.required]
         for body in operation.bodies:
             self.tally.bodies += 1
-            for name in FILLS:
+            for name in self._filled(body, operation.name):
                 written = self._body(body, name)
                 if written is None:
-                    if name == "sparse":
-                        self.tally.without.append(f"{operation.name} ({body.media_type})")
                     continue
                 place = f"body, {name}"
                 sound = Mutation(Fault.NONE, "", "", written.value, written.rules[""])
@@ -156,13 +181,21 @@ class Comparison:
                         )
                     yield self._case(operation, place, one, found, allowed=allowed)
 
+    def _filled(self, body: Body, name: str) -> list[str]:
+        """Return the fills in which the body can be written."""
+        found = [fill for fill in FILLS if self._body(body, fill) is not None]
+        if not found:
+            self.tally.without.append(f"{name} {body.media_type}")
+        return found
+
     def _planted(self, body: Body, name: str, written: Written) -> list[Mutation]:
-        key = body.pointer, name
-        if key not in self._faults:
-            found = list(mutations(written))
-            self.tally.possible += len(found)
-            self._faults[key] = sampled(found, self.most, f"{key}")
-        return self._faults[key]
+        key = _key(body), name
+        if key in self._faults:
+            return self._faults[key]
+        found = list(mutations(written))
+        self.tally.possible += len(found)
+        self._faults[key] = sampled(found, min(self.most, AGAIN), f"{key}")
+        return sampled(found, self.most, f"{key}")
 
     def _of_parameters(
         self, operation: Operation, written: list[tuple[Parameter, Written | None]], given: _Given
@@ -205,16 +238,16 @@ class Comparison:
         return Case(document.name, document.dialect, operation.name, place, mutation, allowed, found)
 
     def _value(self, parameter: Parameter) -> Written | None:
-        key = parameter.pointer or json.dumps(parameter.schema)
+        key = _key(parameter)
         if (key, "") not in self._bodies:
             self._bodies[key, ""] = self._written(parameter.schema, parameter.pointer, key, "full")
         return self._bodies[key, ""]
 
     def _body(self, body: Body, name: str) -> Written | None:
         """Return a body that the oracle allows, in that fill; the same for all operations that share the schema."""
-        key = body.pointer, name
+        key = _key(body), name
         if key not in self._bodies:
-            self._bodies[key] = self._written(body.schema, body.pointer, body.pointer, name)
+            self._bodies[key] = self._written(body.schema, body.pointer, key[0], name)
         return self._bodies[key]
 
     def _written(self, schema: Json, pointer: str, seed: str, name: str) -> Written | None:
@@ -228,3 +261,7 @@ class Comparison:
             if read_only or self.oracle.allows(written.value, pointer=pointer, schema=schema):
                 return written
         return None
+
+
+def _key(place: Body | Parameter) -> str:
+    return place.pointer or json.dumps(place.schema)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
 from typing import Protocol
 from urllib.parse import quote
@@ -25,7 +25,6 @@ _VALIDATORS: Mapping[str, Callable[..., _Judge]] = {
     "3.0": _OPENAPI.OAS30WriteValidator,
     "3.1": _OPENAPI.OAS31Validator,
     "3.2": _OPENAPI.OAS32Validator,
-    "": _JSONSCHEMA.Draft202012Validator,  # a JSON Schema alone
 }
 
 
@@ -41,8 +40,12 @@ class Oracle:
         self.document = document
         # Opaque: a document of OpenAPI is no schema, and what looks like an `id` in it is none.
         kind = _REFERENCING.Specification.OPAQUE if document.legacy else _DRAFTS.DRAFT202012
-        resource = kind.create_resource(document.root)
-        self._registry: object = _REFERENCING.Registry().with_resource(document.uri, resource)
+        if not document.dialect and isinstance(draft := document.root.get("$schema"), str):
+            kind = _DRAFTS.specification_with(draft)
+        resources = [(uri, _DRAFTS.DRAFT202012.create_resource(node)) for uri, node in document.named.items()]
+        root = _referring(document.root, document.named.keys()) if document.named else document.root
+        resources.append((document.uri, kind.create_resource(root)))
+        self._registry: object = _REFERENCING.Registry().with_resources(resources).crawl()
         self._judges: dict[str, _Judge] = {}
         self._said: dict[tuple[str, str], bool] = {}
         self.asked = 0
@@ -59,5 +62,21 @@ class Oracle:
     def _judge(self, key: str, pointer: str, schema: Json) -> _Judge:
         if key not in self._judges:
             entry = {"$ref": f"{self.document.uri}#{quote(pointer, safe='/~')}"} if pointer else schema
-            self._judges[key] = _VALIDATORS[self.document.dialect](entry, registry=self._registry)
+            validator = _VALIDATORS.get(self.document.dialect) or _JSONSCHEMA.validators.validator_for(schema)
+            self._judges[key] = validator(entry, registry=self._registry)
         return self._judges[key]
+
+
+def _referring(node: Json, names: Collection[str]) -> Json:
+    """Return a document in which schemas with a name of their own are referred to by it.
+
+    That means the same (JSON Schema 2020-12, core, 9.3.1), and `referencing` does not know where OpenAPI has schemas:
+    led to one by a pointer, it goes on as if that had no name.
+    """
+    if isinstance(node, list):
+        return [_referring(entry, names) for entry in node]
+    if not isinstance(node, dict):
+        return node
+    if (name := node.get("$id")) in names:
+        return {"$ref": name}
+    return {key: _referring(entry, names) for key, entry in node.items()}
