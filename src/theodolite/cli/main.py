@@ -14,7 +14,9 @@ from theodolite.cli.demo import demo
 from theodolite.cli.doctor import doctor
 from theodolite.cli.exits import Boundary
 from theodolite.cli.explain import explain
+from theodolite.cli.guard import guard
 from theodolite.cli.models import models
+from theodolite.cli.pin import pin
 from theodolite.cli.probe import EXAMPLES as PROBES
 from theodolite.cli.probe import probe
 from theodolite.cli.report import report
@@ -37,6 +39,8 @@ app.command(epilog=PROBES)(probe)
 app.command(epilog="Example: theodolite report scan.json --output report.html")(report)
 app.command(epilog="Example: theodolite explain margin.untrusted")(explain)
 app.command()(doctor)
+app.add_typer(guard, name="guard")
+app.add_typer(pin, name="pin")
 app.add_typer(models, name="models")
 app.add_typer(store, name="store")
 

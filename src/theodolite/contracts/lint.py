@@ -56,9 +56,10 @@ class Flaw(StrEnum):
         return Severity.WARNING if self in _WARNINGS else Severity.NOTE
 
 
-_ERRORS = frozenset({Flaw.NOT_CHECKED, Flaw.UNRESOLVED, Flaw.REQUIRED_UNDECLARED})
+_ERRORS = frozenset({Flaw.NOT_CHECKED, Flaw.UNRESOLVED})
 _WARNINGS = frozenset(
     {
+        Flaw.REQUIRED_UNDECLARED,
         Flaw.NO_TYPE,
         Flaw.OPEN_OBJECT,
         Flaw.ARRAY_OF_ANYTHING,

@@ -25,7 +25,7 @@ from theodolite.contracts.surface import speaking
 from theodolite.core.contract import Contract, Divergence, Location
 from theodolite.core.errors import EventError
 
-__all__ = ("Op", "Plan", "Step", "apply", "distance", "message", "plan")
+__all__ = ("Op", "Plan", "Step", "apply", "distance", "message", "plan", "reason")
 
 # Steps of a plan, and places that are looked at (our choice): a call that needs more was meant for another contract.
 STEPS, PLACES, LEVELS = 16, 2_000, 40
@@ -168,10 +168,22 @@ def message(divergences: Sequence[Divergence], found: Plan | None = None) -> str
     return f"{text if len(text) <= room else text[: room - 4].rpartition(chr(10))[0] + chr(10) + '...'}\n{last}"
 
 
+def reason(one: Divergence) -> str:
+    """Return why a place does not fit, in the words of the contract and in types, on one line of plain ASCII.
+
+    >>> from theodolite.core.contract import Kind
+    >>> reason(Divergence(kind=Kind.MISSING_REQUIRED, pointer="/a", expected="present", observed="absent"))
+    'it must be there'
+    """
+    if one.expected in {"present", "absent"}:
+        return "it must be there" if one.expected == "present" else "it must not be there"
+    due = f"{_plain(one.expected)} is due" if one.expected else ""
+    this = f"this is {_plain(one.observed)}" if one.observed else ""
+    return ", ".join(filter(None, (due, this))) or "it does not fit"
+
+
 def _told(one: Divergence) -> str:
-    due = f": {_plain(one.expected)} is due" if one.expected else ""
-    this = f", this is {_plain(one.observed)}" if one.observed else ""
-    return f"- {_quoted(one.pointer)}: {one.kind}{due}{this}"
+    return f"- {_quoted(one.pointer)}: {one.kind}: {reason(one)}"
 
 
 def _advice(steps: Sequence[Step]) -> Iterator[str]:
@@ -185,7 +197,7 @@ def _advice(steps: Sequence[Step]) -> Iterator[str]:
         if step.op is Op.UNWRAP:
             unwrapped.append(step.pointer)
         yield {
-            Op.RENAME: f"- call {where} {_quoted(step.to)}",
+            Op.RENAME: f"- rename {where} to {_quoted(step.to)}",
             Op.UNWRAP: f"- give {where} as {_plain(step.to)}, not as text that holds one",
             Op.COERCE: f"- give {where} as {_plain(step.to)}",
             Op.DROP: f"- leave out {where}",

@@ -1,0 +1,155 @@
+"""`theodolite guard VERB`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from theodolite.cli.choices import alternatives, one_of
+from theodolite.cli.exits import answering
+
+__all__ = ("Graded", "Heavy", "Told", "check", "diff", "guard", "lint")
+
+guard = typer.Typer(no_args_is_help=True, help="Check calls against the contracts of tools and APIs.")
+
+
+class Told(StrEnum):
+    """The forms of an account."""
+
+    TEXT = "text"
+    JSON = "json"
+    SARIF = "sarif"
+    JUNIT = "junit"
+
+
+class Heavy(StrEnum):
+    """How much a note of `lint` matters, from which on it counts."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+class Graded(StrEnum):
+    """How bad a change is, from which on it counts."""
+
+    BREAKING = "breaking"
+    WIDENING = "widening"
+    TEXT_ONLY = "text_only"
+
+
+Spec = Annotated[
+    Path,
+    typer.Argument(
+        metavar="SPEC",
+        help="A file, JSON or YAML: OpenAPI 3, Swagger 2, a list of tools (MCP, OpenAI, Anthropic) or a JSON Schema.",
+    ),
+]
+Form = Annotated[
+    Told,
+    typer.Option(
+        "--format",
+        "-f",
+        parser=one_of(Told),
+        metavar=alternatives(Told),
+        help="text for people, json for programs, sarif for code scanning, junit for test views.",
+    ),
+]
+
+
+@guard.callback()
+def _guard() -> None:
+    """Check calls against the contracts of tools and APIs: OpenAPI, Swagger, MCP, function schemas, JSON Schema.
+
+    Nothing is fetched: a specification that needs other files or addresses is refused, with the place.
+    """
+
+
+@guard.command(epilog="Example: theodolite guard lint openapi.json --fail-on warning")
+def lint(
+    spec: Spec,
+    form: Form = Told.TEXT,
+    fail_on: Annotated[
+        Heavy,
+        typer.Option(
+            "--fail-on",
+            parser=one_of(Heavy),
+            metavar=alternatives(Heavy),
+            help="Exit with 1 for findings from this weight on; lighter ones are shown.",
+        ),
+    ] = Heavy.ERROR,
+) -> None:
+    """Say what of SPEC can be checked and what cannot, and what makes it hard for agents to use.
+
+    An error is something that no check covers; a warning misleads agents; a note would help them.
+
+    Exit status: 0 nothing counts, 1 something does, 2 SPEC cannot be read or is no contract, 3 it has no operation.
+    """
+    with answering():
+        from theodolite.cli.guarding import linted  # noqa: PLC0415 - costs more than --help does
+
+        raise typer.Exit(linted(spec, form, fail_on))
+
+
+@guard.command(epilog="Example: theodolite guard check openapi.json createUser body.json")
+def check(
+    spec: Spec,
+    operation: Annotated[
+        str,
+        typer.Argument(
+            metavar="OPERATION", help='Its operationId, "METHOD /path", or the name of a tool; `schema` of a schema.'
+        ),
+    ],
+    body: Annotated[
+        Path,
+        typer.Argument(
+            metavar="BODY",
+            help="A file with the JSON of the request body, or of the arguments of a tool; - for standard input.",
+        ),
+    ],
+    form: Form = Told.TEXT,
+    whole: Annotated[
+        bool,
+        typer.Option("--arguments", help="BODY has the arguments of the whole call: path, query and body together."),
+    ] = False,
+) -> None:
+    """Check one body, or the arguments of one call, against SPEC, and say what would make it fit.
+
+    Findings name fields, places and types. No value of BODY is ever shown.
+
+    Exit status: 0 it fits, 1 it does not, 2 SPEC or BODY cannot be read, or SPEC has no such OPERATION.
+    """
+    with answering():
+        from theodolite.cli.guarding import checked  # noqa: PLC0415 - costs more than --help does
+
+        raise typer.Exit(checked(spec, operation, body, form, whole=whole))
+
+
+@guard.command(epilog="Example: theodolite guard diff v1/openapi.json v2/openapi.json --format junit")
+def diff(
+    old: Annotated[Path, typer.Argument(metavar="OLD", help="The contract as it was, in any form that SPEC may have.")],
+    new: Annotated[Path, typer.Argument(metavar="NEW", help="The contract as it is now.")],
+    form: Form = Told.TEXT,
+    fail_on: Annotated[
+        Graded,
+        typer.Option(
+            "--fail-on",
+            parser=one_of(Graded),
+            metavar=alternatives(Graded),
+            help="Exit with 1 for changes from this grade on, breaking being the worst; others are shown.",
+        ),
+    ] = Graded.BREAKING,
+) -> None:
+    """Say what changed from OLD to NEW, and whether calls that kept to OLD still keep to NEW.
+
+    What cannot be shown to be harmless is breaking. Changes of words alone are told too: models go by them.
+
+    Exit status: 0 nothing counts, 1 something does, 2 OLD or NEW cannot be read, 3 neither has an operation.
+    """
+    with answering():
+        from theodolite.cli.guarding import differing  # noqa: PLC0415 - costs more than --help does
+
+        raise typer.Exit(differing(old, new, form, fail_on))

@@ -1,0 +1,77 @@
+"""`theodolite pin VERB`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from theodolite.cli.choices import alternatives, one_of
+from theodolite.cli.exits import answering
+from theodolite.cli.guard import Form, Graded, Told
+
+__all__ = ("add", "pin", "verify")
+
+pin = typer.Typer(no_args_is_help=True, help="Keep contracts as they were agreed to, and see when they change.")
+
+_FILE = Path("theodolite-pins.json")
+_Pins = Annotated[Path, typer.Option("--pins", metavar="PINS", help="The file of pins that `pin add` wrote.")]
+
+
+@pin.callback()
+def _pin() -> None:
+    """Keep contracts as they were agreed to, and see when they change.
+
+    A pin has the hash of name, description, schemas and annotations of a tool or operation, and enough of the contract
+    to say what changed. Keep the file under version control: whoever can write it can agree to anything.
+    """
+
+
+@pin.command(epilog="Example: theodolite pin add tools.json --to theodolite-pins.json")
+def add(
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE", help="Specifications or tool lists. What was pinned of one before is replaced."),
+    ],
+    to: Annotated[Path, typer.Option("--to", metavar="PINS", help="The file of pins, made if absent.")] = _FILE,
+) -> None:
+    """Pin all contracts in the files as they are now.
+
+    Look at them before: pinning is agreeing. They are known by the path that you give here.
+
+    Exit status: 0 they are pinned, 2 a file cannot be read or is no contract, or PINS is something else or was changed.
+    """
+    with answering():
+        from theodolite.cli.pinning import added  # noqa: PLC0415 - costs more than --help does
+
+        raise typer.Exit(added(tuple(dict.fromkeys(files)), to))
+
+
+@pin.command(epilog="Example: theodolite pin verify --pins theodolite-pins.json --format sarif")
+def verify(
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="FILE", help="Verify these alone; without any, all files that are pinned."),
+    ] = None,
+    pins: _Pins = _FILE,
+    form: Form = Told.TEXT,
+    fail_on: Annotated[
+        Graded,
+        typer.Option(
+            "--fail-on",
+            parser=one_of(Graded),
+            metavar=alternatives(Graded),
+            help="Exit with 1 for changes from this grade on. A change of words may be all that an attack needs.",
+        ),
+    ] = Graded.TEXT_ONLY,
+) -> None:
+    """Say what changed since the contracts were pinned: what came, what went, what asks more, what reads otherwise.
+
+    Exit status: 0 nothing counts, 1 something does, 2 PINS or a file cannot be read, or it is not pinned, 3 nothing is
+    pinned.
+    """
+    with answering():
+        from theodolite.cli.pinning import verified  # noqa: PLC0415 - costs more than --help does
+
+        raise typer.Exit(verified(tuple(dict.fromkeys(files or ())), pins, form, fail_on))
