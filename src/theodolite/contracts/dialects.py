@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum, IntEnum
 
-__all__ = ("METASCHEMAS", "Draft", "Holds", "draft_of", "holds", "identifier", "is_openapi")
+__all__ = ("Draft", "Holds", "draft_of", "holds", "identifier", "is_openapi", "metaschemas")
 
 
 class Draft(IntEnum):
@@ -41,16 +41,12 @@ _URIS = {
     "https://json-schema.org/draft/2020-12/schema": Draft.DRAFT_2020,
 }
 _VOCABULARIES = {
-    "2019-09": ("core", "applicator", "validation", "meta-data", "format", "content"),
-    "2020-12": (
+    Draft.DRAFT_2019: ("core", "applicator", "validation", "meta-data", "format", "content"),
+    Draft.DRAFT_2020: (
         "core", "applicator", "unevaluated", "validation", "meta-data", "format-annotation", "format-assertion",
         "content",
     ),
 }  # fmt: skip
-# What the engine knows by itself, without a fragment.
-METASCHEMAS = frozenset(_URIS) | {
-    f"https://json-schema.org/draft/{draft}/meta/{name}" for draft, names in _VOCABULARIES.items() for name in names
-}
 # The dialects of OpenAPI 3.1 and 3.2 add annotations to 2020-12, and nothing that checks.
 _OPENAPI = "https://spec.openapis.org/oas/"
 
@@ -85,6 +81,17 @@ _HOLDS: Mapping[Draft, Mapping[str, Holds]] = {
     Draft.DRAFT_2019: _2019,
     Draft.DRAFT_2020: _2020,
 }
+
+
+def metaschemas(draft: Draft) -> frozenset[str]:
+    """Return the addresses, without a fragment, that the engine knows by itself in a schema of a draft.
+
+    >>> sorted(metaschemas(Draft.DRAFT_7))
+    ['http://json-schema.org/draft-07/schema']
+    """
+    own = draft.uri.removesuffix("#")
+    base = own.removesuffix("schema")
+    return frozenset({own} | {f"{base}meta/{name}" for name in _VOCABULARIES.get(draft, ())})
 
 
 def draft_of(uri: str) -> Draft | None:

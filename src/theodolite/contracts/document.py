@@ -31,7 +31,9 @@ __all__ = (
 
 # What RFC 3986 lets stand in a fragment, "%" apart; the engine refuses everything else.
 _SAFE = "/~!$&'()*+,;=:@-._?"
-_PLAIN = re.compile(r"[\w/~!$&'()*+,;=:@\-.?%]*", re.ASCII)
+_PLAIN = re.compile(r"[\w/~!$&'()*+,;=:@\-.?]*", re.ASCII)
+# A percent sign that begins no encoded byte means itself.
+_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 # More of a name than this makes a message hard to read.
 _SHOWN = 200
 _ABSENT = object()
@@ -98,7 +100,9 @@ def encoded(text: str) -> str:
     >>> encoded("/definitions/Map<a%20b>")
     '/definitions/Map%3Ca%20b%3E'
     """
-    return text if _PLAIN.fullmatch(text) else quote(text, safe=f"{_SAFE}%")
+    if _PLAIN.fullmatch(text):
+        return text
+    return quote(_PERCENT.sub("%25", text), safe=f"{_SAFE}%")
 
 
 def pointer_of(text: str) -> str:

@@ -178,6 +178,8 @@ def _registry(
     if draft is None:
         fail((None, "/jsonSchemaDialect"), "this is no draft that can be checked: 4, 6, 7, 2019-09 and 2020-12 can")
     address = text_of(root, "$self") if kind is NewestOperations else ""
+    if "#" in address or "[" in address:
+        fail((None, "/$self"), "this is the address of the document, without a fragment")
     marks = Marks(root=root, direction=direction, siblings=True)
     return Schemas(root, uri, marks, draft=draft, address=address, known=known)
 

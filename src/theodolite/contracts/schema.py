@@ -7,7 +7,7 @@ from urllib.parse import urljoin
 
 from msgspec import Struct
 
-from theodolite.contracts.dialects import METASCHEMAS, Draft, Holds, draft_of, holds, identifier, is_openapi
+from theodolite.contracts.dialects import Draft, Holds, draft_of, holds, identifier, is_openapi, metaschemas
 from theodolite.contracts.direction import Marks
 from theodolite.contracts.document import encoded, find, fragment, is_list, is_object, pointer_of, show, word
 from theodolite.contracts.registry import Path, Registry, fail, pointer_to, refuse_remote
@@ -22,7 +22,7 @@ Documents = Mapping[str, object]
 
 # What relative `$id`s are joined to where a document has no address of its own: one that nobody can have (RFC 6761).
 _NOWHERE = "https://theodolite.invalid/"
-_ANCHORS = frozenset({"$anchor", "$dynamicAnchor"})
+_ANCHORS = {"$anchor": Draft.DRAFT_2019, "$dynamicAnchor": Draft.DRAFT_2020}
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
@@ -67,22 +67,23 @@ class Schemas(Registry):
         origin: str = "",
     ) -> None:
         super().__init__(root, uri)
-        base = address or f"{_NOWHERE}{uri.removeprefix('urn:theodolite:').replace(':', '/')}/"
+        base = urljoin(f"{_NOWHERE}{uri.removeprefix('urn:theodolite:').replace(':', '/')}/", address)
         self._document = Resource(uri=uri, base=base, node=root, draft=draft)
         self._here = self._document
         self._table = holds(draft)
         self._marks = marks
         self._alone = alone
         self._origin = origin
-        self._address = address
+        self._address = base if address else ""
         self._others = {name.removesuffix("#"): entry for name, entry in (known or {}).items()}
-        self._known = {*METASCHEMAS, *self._others}
+        # The engine starts in 2020-12, and in the draft of a schema that is alone.
+        self._starts_in = Draft.DRAFT_2020
+        self._resources: dict[str, object] = {uri: root}
         self._inner: dict[str, object] = {}
         self._starts: list[str] = []
         self._start = ""
         self._anchors: dict[tuple[str, str], str] = {}
         self._roots: dict[str, None] = {}
-        self._anchored: list[tuple[str, str, Path]] = []
         self._outward: list[tuple[str, str, Path]] = []
 
     def add(self, pointer: str) -> Schema:
@@ -99,12 +100,12 @@ class Schemas(Registry):
     def finish(self) -> dict[str, object]:
         """Follow all `$ref`s, and return the documents of the registry by URI."""
         documents = super().finish()
-        for uri, text, at in self._outward:
-            if uri not in self._known:
-                refuse_remote(at, text)
-        for uri, name, at in self._anchored:
-            if (uri, name) not in self._anchors:
-                fail(at, f"the $ref to the anchor {brief(name)} leads nowhere: add what it names, or correct it")
+        known = metaschemas(self._starts_in) | self._others.keys()
+        for uri, rest, at in self._outward:
+            if uri in self._resources:
+                self._within(uri, rest, at)
+            elif uri not in known:
+                refuse_remote(at, uri)
         if self._roots:
             shown = {f"theodolite:{index}": find(self.kept, start) for index, start in enumerate(self._roots)}
             below = self.kept.get("$defs")
@@ -133,7 +134,8 @@ class Schemas(Registry):
             elif key in _REFERENCES:
                 new = self._reference(value, (at, key))
             else:
-                if key in _ANCHORS and isinstance(value, str):
+                since = _ANCHORS.get(key)
+                if since is not None and isinstance(value, str) and self._here.draft >= since:
                     self._anchor(value, at)
                 continue
             if new is not value:
@@ -171,9 +173,11 @@ class Schemas(Registry):
         uri = name or (self.uri if whole else f"{self.uri}:{len(self._inner)}")
         start = pointer_to(at)
         here = Resource(uri=uri, base=name or outer.base, node=node, draft=draft, start=start, named=bool(name))
-        self._known.add(uri)
+        self._resources[uri] = node
+        if whole:
+            self._starts_in = draft
         new = self._with(node, at, here)
-        if name and str(new[identifier(draft)]).removesuffix("#") != name:
+        if name and str(new[identifier(draft)]).partition("#")[0] != name:
             new = {**new, identifier(draft): name}
         if whole:
             self.uri = uri
@@ -219,7 +223,18 @@ class Schemas(Registry):
             if old and len(text) > 1:
                 self._anchor(text[1:], at)
             return ""
-        return urljoin(self._here.base, text).removesuffix("#")
+        name, _, rest = self._join(text, at).partition("#")
+        if rest and not old:
+            fail((at, "$id"), "an $id has no fragment: give the anchor with $anchor")
+        if rest:
+            self._anchors.setdefault((name, rest), pointer_to(at))
+        return name
+
+    def _join(self, text: str, at: Path) -> str:
+        try:
+            return urljoin(self._here.base, text)
+        except ValueError:
+            fail(at, f"{brief(text)} is no address: correct it")
 
     def _anchor(self, name: str, at: Path) -> None:
         pointer = pointer_to(at)
@@ -233,16 +248,16 @@ class Schemas(Registry):
         if not isinstance(text, str):
             fail(at, f"a reference is text, and this is {word(text)}")
         here = self._here
-        address, _, rest = urljoin(here.base, text).partition("#") if not text.startswith("#") else ("", "", text[1:])
+        address, _, rest = self._join(text, at).partition("#") if not text.startswith("#") else ("", "", text[1:])
         if address and (not self._address or address != self._address):
-            self._outward.append((address, text, at))
+            self._outward.append((address, rest, at))
             new = f"{address}#{encoded(rest)}" if rest else address
             return text if new == text.removesuffix("#") else new
         document = bool(address) or here is self._document or (not here.named and not self._alone)
         if rest.startswith("/"):
             return self._local(pointer_of(rest), f"#{encoded(rest)}", at, document=document)
         if rest:
-            self._anchored.append((here.uri, rest, at))
+            self._outward.append((here.uri, rest, at))
         elif document and not self._alone:
             fail(at, "this $ref leads to the document as a whole, which is no schema")
         return text if text.startswith("#") else f"{self.uri}#{rest}"
@@ -258,9 +273,16 @@ class Schemas(Registry):
                 return f"#{fragment(pointer.removeprefix(here.start))}"
             self._aim(pointer, at)
             return f"{self.uri}{text}"
-        if find(here.node, pointer, None) is None:
-            fail(at, f"the reference to {show(pointer)} leads nowhere: add what it names, or correct it")
+        self._outward.append((here.uri, text[1:], at))
         return text
+
+    def _within(self, uri: str, rest: str, at: Path) -> None:
+        """Check the fragment of a reference to a resource of this document."""
+        if rest.startswith("/"):
+            if find(self._resources[uri], pointer_of(rest), None) is None:
+                fail(at, f"the reference to {show(pointer_of(rest))} leads nowhere: add what it names, or correct it")
+        elif rest and (uri, rest) not in self._anchors:
+            fail(at, f"the reference to the anchor {brief(rest)} leads nowhere: add what it names, or correct it")
 
     def _through(self, pointer: str, at: Path) -> None:
         for start in self._starts:

@@ -156,7 +156,7 @@ class SwaggerOperations(Operations):
 
 def read_swagger(root: dict[str, object], digest: str, marks: Container[Direction]) -> Contracts:
     """Return the contracts of a Swagger document. `marks` are the directions that it leaves something out of."""
-    if root.get("swagger") not in {"2.0", 2}:
+    if root.get("swagger") not in ("2.0", 2):
         fail((None, "/swagger"), "this version cannot be read: 2.0 can")
     if "paths" not in root:
         fail((None, ""), "a Swagger document has `paths`")
