@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from types import MappingProxyType
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -215,6 +217,24 @@ def test_every_argument_goes_to_one_place_and_can_be_found_again(
     assert sorted((part.location, part.name) for part in told_parts) == sorted(
         (part.location, part.name) for part in contract.parts if part.location is not Location.BODY
     )
+
+
+@given(
+    arguments=st.dictionaries(names | st.integers(), values, max_size=6),
+    parameters=parameters,
+    declared=st.none() | st.lists(names, max_size=3, unique=True),
+    required=st.booleans(),
+)
+def test_the_fast_way_splits_as_the_rules_do(
+    arguments: dict[object, object], parameters: list[str], declared: list[str] | None, *, required: bool
+) -> None:
+    body = None if declared is None else fields(*declared)
+    contract = operation(*parameters, body=body, required=required)
+    fast = split(contract, arguments)
+    slow = split(contract, MappingProxyType(arguments))
+    assert set(map(repr, fast.given)) == set(map(repr, slow.given))
+    assert (fast.absent, fast.body, set(fast.unknown)) == (slow.absent, slow.body, set(slow.unknown))
+    assert (fast.base, fast.moved) == (slow.base, slow.moved)
 
 
 def _keys(value: object) -> list[str]:
