@@ -61,12 +61,17 @@ class Case(NamedTuple):
 
     @property
     def located(self) -> bool:
-        """Whether a finding that denies is at the place of the fault, which is where a property was that is gone."""
+        """Whether a finding that denies is where the fault is or within it; at a neighbor, where a name was changed."""
         place, _, name = self.place.partition(" ")
         start = "" if place.endswith(",") else f"/{place}/{token(name)}"
         if place == "body," and isinstance(self.mutation.value, dict):
             start = "/body"
-        return any(one.denies and one.pointer == f"{start}{self.mutation.pointer}" for one in self.found)
+        fault = f"{start}{self.mutation.pointer}"
+        if self.mutation.detail == "renamed":
+            fault = fault.rpartition("/")[0]
+        if self.mutation.detail == "parameter":
+            fault = f"/{token(name)}"
+        return any(one.denies and f"{one.pointer}/".startswith(f"{fault}/") for one in self.found)
 
     def told(self) -> str:
         """Say what the case is, without its value."""
@@ -87,6 +92,7 @@ class Tally(Struct):
     rejected: Counter[tuple[str, str, int]] = field(default_factory=Counter)
     caught: Counter[tuple[str, str, int]] = field(default_factory=Counter)
     allowed: Counter[tuple[str, str, int]] = field(default_factory=Counter)
+    alarms: int = 0
     denied: Counter[str] = field(default_factory=Counter)
     named: Counter[str] = field(default_factory=Counter)
     located: int = 0
@@ -137,18 +143,30 @@ class Comparison:
                 self._count(case)
                 yield case
 
+    def excuse(self, case: Case) -> None:
+        """Do not count a case in which the oracle is wrong."""
+        if case.allowed:
+            self.tally.alarms -= 1
+        elif case.mutation.fault is not Fault.NONE:
+            self.tally.rejected[self._counter(case)] -= 1
+
+    @staticmethod
+    def _counter(case: Case) -> tuple[str, str, int]:
+        place = case.place.partition(",")[0] if "," in case.place else "parameter"
+        return place, str(case.mutation.fault), min(case.mutation.depth, 5)
+
     def _counted(self, cases: Iterator[Case]) -> Iterator[Case]:
         for case in cases:
             self._count(case)
             yield case
 
     def _count(self, case: Case) -> None:
+        self.tally.alarms += case.allowed and case.denied
         if case.mutation.fault is Fault.NONE:
             self.tally.valid += 1
             return
         self.tally.planted += 1
-        place = case.place.partition(",")[0] if "," in case.place else "parameter"
-        key = place, str(case.mutation.fault), min(case.mutation.depth, 5)
+        key = self._counter(case)
         if case.allowed:
             self.tally.allowed[key] += 1
             return

@@ -122,8 +122,8 @@ def _at(place: _Place, written: Written) -> Iterator[_Faulty]:
                 new = {other if key == name else key: entry for key, entry in value.items()}
                 yield Fault.UNKNOWN, "renamed", f"/{token(other)}", changed(root, keys, new)
         hidden = written.read_only.get(place.pointer, {})
-        for detail, new in _absent(value, rules, hidden):
-            yield Fault.VALUE, detail, "", changed(root, keys, new)
+        for name, detail, new in _absent(value, rules, hidden):
+            yield Fault.VALUE, detail, f"/{token(name)}", changed(root, keys, new)
         for name, entry in hidden.items():
             yield Fault.READ_ONLY, "sent", f"/{token(name)}", changed(root, keys, {**value, name: entry})
 
@@ -222,12 +222,12 @@ def _objects(value: dict[str, Json], rules: Flat) -> Iterator[tuple[str, Json]]:
             yield "too many properties", {**value, **{f"key_{index}": sample for index in range(most + 1)}}
 
 
-def _absent(value: dict[str, Json], rules: Flat, hidden: Mapping[str, Json]) -> Iterator[tuple[str, Json]]:
+def _absent(value: dict[str, Json], rules: Flat, hidden: Mapping[str, Json]) -> Iterator[tuple[str, str, Json]]:
     for rule in rules:
         for name, _ in members(rule.get("properties")):
             if name not in value and name not in hidden:
-                yield "an absent property as null", {**value, name: None}
-                yield "an absent property as an object", {**value, name: {"x": 1}}
+                yield name, "an absent property as null", {**value, name: None}
+                yield name, "an absent property as an object", {**value, name: {"x": 1}}
 
 
 def _type(value: Json) -> str:

@@ -49,6 +49,7 @@ def unexplained(comparison: Comparison, every: int) -> tuple[list[str], Counter[
                 unlisted.append(case.told())
             else:
                 reasons[reason.name] += 1
+                comparison.excuse(case)
     return unlisted, reasons
 
 
@@ -96,25 +97,22 @@ def test_every_fault_is_denied_and_nothing_valid_is(file: str, measured: Note) -
 
 
 def _report(comparison: Comparison, reasons: Counter[str], measured: Note) -> None:
+    """Note what was measured: of what the oracle rejects, rightly but for the listed reasons, how much was denied."""
     tally, name = comparison.tally, comparison.document.name
     rejected, caught = tally.rejected, tally.caught
-    measured(
-        f"{name}: operations whose values could all be written", tally.operations - len(tally.without), tally.operations
-    )
-    measured(f"{name}: mutations that the oracle rejects", rejected.total(), tally.planted)
+    written = tally.operations - len(tally.without)
+    measured(f"{name}: operations whose values could all be written", written, tally.operations)
+    measured(f"{name}: false alarms, of calls that are allowed", tally.alarms, tally.valid + tally.allowed.total())
+    measured(f"{name}: mutations that are rightly rejected", rejected.total(), tally.planted)
     for reason, count in reasons.items():
-        measured(f"{name}: differences, {reason}", count, tally.planted + tally.valid)
-    for place in ("body", "parameter"):
-        for fault in Fault:
-            keys = [key for key in rejected if key[:2] == (place, fault)]
-            if keys:
-                measured(
-                    f"{name}: {place}, {fault}", sum(caught[key] for key in keys), sum(rejected[key] for key in keys)
-                )
-        for depth in sorted({key[2] for key in rejected if key[0] == place}):
-            keys = [key for key in rejected if (key[0], key[2]) == (place, depth)]
-            where = f"{place}, depth {depth}{' and more' * (depth == 5)}"
-            measured(f"{name}: {where}", sum(caught[key] for key in keys), sum(rejected[key] for key in keys))
-    for kind, count in tally.named.items():
-        measured(f"{name}: told by the kind that was planted, {kind}", count, tally.denied[kind])
+        measured(f"{name}: calls in which the oracle is wrong, {reason}", count, tally.planted + tally.valid)
+    for place in sorted({key[0] for key in rejected}):
+        for column in (1, 2):
+            for kind in dict.fromkeys(key[column] for key in sorted(rejected) if key[0] == place):
+                keys = [key for key in rejected if (key[0], key[column]) == (place, kind)]
+                told = f"depth {kind}{' and more' * (kind == 5)}" if column == 2 else f"{kind}"
+                if count := sum(rejected[key] for key in keys):
+                    measured(f"{name}: {place}, {told}", sum(caught[key] for key in keys), count)
+    for fault, count in tally.named.items():
+        measured(f"{name}: told by the kind that was planted, {fault}", count, tally.denied[fault])
     measured(f"{name}: told at the place of the fault", tally.located, tally.denied.total())
