@@ -83,6 +83,8 @@ def test_each_code_has_a_page_and_a_line_in_the_table() -> None:
     [
         *[[verb] for verb in ("demo", "scan", "probe", "report", "explain", "doctor")],
         *[["models", verb] for verb in ("pull", "list", "path")],
+        *[["guard", verb] for verb in ("lint", "check", "diff")],
+        *[["pin", verb] for verb in ("add", "verify")],
         *[["store", verb] for verb in ("verify", "heads", "export", "erase", "expire")],
     ],
     ids=" ".join,

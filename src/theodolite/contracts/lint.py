@@ -169,15 +169,16 @@ class _Reader:
             pointer, nodes, is_field = waiting.pop()
             group = speaking(nodes)
             key = frozenset([id(one.schema) for one in group])
+            # A reference or `true` is no schema of its own: what one leads to is shared, the other told where it is.
+            own = sorted([id(one.schema) for one in group if one.schema is not True and [*one.keywords] != ["$ref"]])
             typed = any(types_of(expand(one)) != EVERY_TYPE for one in nodes)
             self.fields += is_field
             self.typed += is_field and typed
             for flaw, at, what in _flaws(group, typed=typed, is_field=is_field, is_root=not pointer):
-                # A schema that is only `true` is no schema of its own: it is told wherever it stands.
-                plain = all(isinstance(one.schema, bool) for one in group)
-                mark = (flaw, contract.name, pointer) if plain else (flaw, *sorted(key))
-                if mark not in self._told:
-                    self._told.add(mark)
+                place = (flaw, contract.name, part.location, f"{pointer}{at}")
+                mark = (flaw, at, *own) if own else place
+                if mark not in self._told and place not in self._told:
+                    self._told |= {mark, place}
                     yield Note(
                         flaw=flaw, contract=contract.name, location=part.location, pointer=f"{pointer}{at}", what=what
                     )
@@ -203,7 +204,7 @@ def _flaws(group: tuple[Node, ...], *, typed: bool, is_field: bool, is_root: boo
         yield Flaw.FIELD_UNDESCRIBED, "", "say what it is"
     if said.get("type") == "object" or (typed and "properties" in said):
         yield from _objects(said, group, is_root=is_root)
-    if said.get("type") == "array" and not said.keys() & {"items", "prefixItems"}:
+    if any(one.keywords.get("type") == "array" for one in group) and not said.keys() & {"items", "prefixItems"}:
         yield Flaw.ARRAY_OF_ANYTHING, "", "say what its items are"
     yield from _values(said)
 
@@ -229,7 +230,7 @@ def _objects(said: Mapping[str, object], group: tuple[Node, ...], *, is_root: bo
 
 def _values(said: Mapping[str, object]) -> Iterator[tuple[Flaw, str, str]]:
     values = said.get("enum")
-    if is_list(values) and len(values) > 1 and not said.keys() & _NAMES:
+    if is_list(values) and len(values) > 1 and not any(said.get(keyword) for keyword in _NAMES):
         if any(type_of(value) in {"integer", "fraction"} for value in values):
             yield Flaw.UNNAMED_ENUM, "", "say which number means what"
     elif said.get("type") == "string" and not said.keys() & _SHOWN and not said.get("description"):

@@ -124,7 +124,11 @@ def test_what_can_only_be_guessed_has_no_plan(hopeless: object) -> None:
 
 
 def test_a_name_that_two_are_near_to_is_not_chosen_for_either() -> None:
-    two = {"additionalProperties": False, "properties": {"name_a": {}, "name_b": {}}, "required": ["name_a"]}
+    two: dict[str, object] = {
+        "additionalProperties": False,
+        "properties": {"name_a": True, "name_b": True},
+        "required": ["name_a"],
+    }
     assert planned(two, {"name_c": 1}) is None
 
 
@@ -169,27 +173,36 @@ def test_a_plan_for_other_arguments_is_refused() -> None:
 # -- laws --
 
 NAMES = st.sampled_from(["user_id", "email", "quantity", "tags", "address"])
-LEAVES: st.SearchStrategy[dict[str, object]] = st.sampled_from(
-    [{"type": kind} for kind in ("string", "integer", "number", "boolean", "null")]
-    + [{"type": ["integer", "null"]}, {"enum": ["a", 1]}, {"type": "string", "default": "d"}, {}]
-)
+KINDS = ("string", "integer", "number", "boolean", "null")
+SIMPLE: list[dict[str, object]] = [{"type": kind} for kind in KINDS]
+ODD: list[dict[str, object]] = [
+    {"type": ["integer", "null"]},
+    {"enum": ["a", 1]},
+    {"type": "string", "default": "d"},
+    {},
+]
+LEAVES = st.sampled_from([*SIMPLE, *ODD])
+
+
+def _object(properties: dict[str, dict[str, object]], required: list[str], *, closed: bool) -> dict[str, object]:
+    names = [name for name in required if name in properties]
+    shut: dict[str, object] = {"additionalProperties": False} if closed else {}
+    return {"type": "object", "properties": properties, "required": names, **shut}
+
+
+def _array(items: dict[str, object]) -> dict[str, object]:
+    return {"type": "array", "items": items}
+
+
+def _union(several: list[dict[str, object]]) -> dict[str, object]:
+    return {"anyOf": several}
 
 
 def _objects(inner: st.SearchStrategy[dict[str, object]]) -> st.SearchStrategy[dict[str, object]]:
-    objects = st.builds(
-        lambda properties, required, closed: {
-            "type": "object",
-            "properties": properties,
-            "required": [name for name in required if name in properties],
-            **({"additionalProperties": False} if closed else {}),
-        },
-        st.dictionaries(NAMES, inner, max_size=3),
-        st.lists(NAMES, max_size=3, unique=True),
-        st.booleans(),
-    )
-    arrays = inner.map(lambda items: {"type": "array", "items": items})
-    unions = st.lists(inner, min_size=1, max_size=2).map(lambda several: {"anyOf": several})
-    return st.one_of(objects, objects, arrays, unions)
+    properties, required = st.dictionaries(NAMES, inner, max_size=3), st.lists(NAMES, max_size=3, unique=True)
+    objects = st.builds(_object, properties, required, closed=st.booleans())
+    unions = st.lists(inner, min_size=1, max_size=2).map(_union)
+    return st.one_of(objects, objects, inner.map(_array), unions)
 
 
 SCHEMAS = _objects(st.recursive(LEAVES, _objects, max_leaves=6))

@@ -55,8 +55,8 @@ class Shift(Struct, frozen=True, kw_only=True):
     """A rate that has risen: of which divergence, from what, to what, and since which call of the operation.
 
     `since` and `now` are estimates, found by looking for where the rise is clearest, so that `now` is too high rather
-    than too low. `evidence` is what the alarm rests on, half of the e-value: without a rise it ever reaches 1 / alpha with
-    a chance of at most alpha, for each operation, place and kind.
+    than too low. `evidence` is what the alarm rests on, half of the e-value: without a rise it ever reaches 1 / alpha
+    with a chance of at most alpha, for each operation, place and kind.
     """
 
     operation: str
