@@ -26,6 +26,7 @@ from pydantic_ai.exceptions import UnexpectedModelBehavior
 from pydantic_ai.messages import ModelMessage, ModelResponse
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
+from theodolite.contracts import read
 from theodolite.core.calibration import Band
 from theodolite.core.detector import Detector
 from theodolite.core.errors import ModelError
@@ -55,6 +56,7 @@ from theodolite.detectors.behavior.arms import Arm, ProbeCase
 from theodolite.detectors.behavior.detector import SESSION, BehaviorDetector
 from theodolite.detectors.behavior.library import shipped as shipped_probes
 from theodolite.detectors.fusion import HijackFusion
+from theodolite.detectors.payload.detector import PayloadDetector
 from theodolite.detectors.trajectory.answer import AnswerDetector
 from theodolite.detectors.trajectory.goal_drift import GoalDriftDetector
 from theodolite.detectors.trajectory.hijack import HijackDetector
@@ -209,6 +211,17 @@ def _answered() -> Iterable[AnyEvent]:
 def _answering() -> Laws:
     fixture = detector.DetectorFixture(factory=AnswerDetector, alarming={"answer.injected": _answered})
     return _laws(detector.CHECKS, fixture)
+
+
+def _payload() -> Laws:
+    number = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    contracts = read([{"name": "count", "inputSchema": number, "outputSchema": number}])
+    alarming: dict[str, Callable[[], Iterable[AnyEvent]]] = {
+        "payload.shape": lambda: stamped([ToolCallProposed(tool="count", arguments={"n": "three"})]),
+        "payload.result": lambda: stamped([ToolResultObserved(tool="count", text='{"n": "three"}')]),
+    }
+    factory = partial(PayloadDetector, contracts=contracts)
+    return _laws(detector.CHECKS, detector.DetectorFixture(factory=factory, alarming=alarming))
 
 
 def _anomaly() -> Laws:
@@ -483,6 +496,7 @@ SETUPS: dict[type, Callable[[Path], Laws]] = {
     GoalDriftDetector: lambda _: _drift(),
     HijackDetector: lambda _: _detector(HijackDetector),
     MarginDetector: lambda _: _detector(MarginDetector),
+    PayloadDetector: lambda _: _payload(),
     ShadowMemoryDetector: lambda _: _detector(ShadowMemoryDetector),
     QuietDetector: lambda _: _detector(QuietDetector),
     ScriptedDetector: lambda _: _detector(lambda: ScriptedDetector(script={ToolCallProposed: 0.75, 3: 0.25})),

@@ -48,7 +48,7 @@ def hijacked(monitor: Monitor) -> theodolite.Decision:
 
 def test_the_defaults_are_a_working_instrument() -> None:
     with wire(Settings(plugins=False)) as instrument:
-        assert names(instrument.monitor) == ["anomaly", "answer", "goal_drift", "hijack", "shadow_memory"]
+        assert names(instrument.monitor) == ["anomaly", "answer", "goal_drift", "hijack", "payload", "shadow_memory"]
         assert [reader.name for reader in instrument.readers] == [
             "theodolite-events",
             "openai-chat",
@@ -67,10 +67,10 @@ def test_a_file_is_loaded_by_its_path_and_from_the_working_folder(
     path = written(tmp_path, "[detectors.hijack]\nenabled = false")
     for name in (path, str(path)):
         with load(name) as monitor:
-            assert names(monitor) == ["anomaly", "answer", "goal_drift", "shadow_memory"]
+            assert names(monitor) == ["anomaly", "answer", "goal_drift", "payload", "shadow_memory"]
     monkeypatch.chdir(tmp_path)
     with theodolite.load() as monitor:
-        assert names(monitor) == ["anomaly", "answer", "goal_drift", "shadow_memory"]
+        assert names(monitor) == ["anomaly", "answer", "goal_drift", "payload", "shadow_memory"]
 
 
 def test_policy_and_effects_reach_the_sessions(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_a_detector_takes_its_settings(tmp_path: Path) -> None:
 
 def test_settings_of_a_detector_that_is_off_are_not_looked_at(tmp_path: Path) -> None:
     with wire(settings(tmp_path, "[detectors.shadow_memory]\nenabled = false\nwindow_size = 0")) as instrument:
-        assert names(instrument.monitor) == ["anomaly", "answer", "goal_drift", "hijack"]
+        assert names(instrument.monitor) == ["anomaly", "answer", "goal_drift", "hijack", "payload"]
 
 
 def test_paths_are_relative_to_the_file_not_to_the_working_folder(

@@ -33,6 +33,7 @@ from theodolite.core.verifier import Verifier
 from theodolite.detectors.anomaly.detector import AnomalyDetector
 from theodolite.detectors.behavior.detector import BehaviorDetector
 from theodolite.detectors.fusion import HijackFusion
+from theodolite.detectors.payload.detector import PayloadDetector
 from theodolite.detectors.trajectory.answer import AnswerDetector
 from theodolite.detectors.trajectory.goal_drift import GoalDriftDetector
 from theodolite.detectors.trajectory.hijack import HijackDetector
@@ -69,6 +70,7 @@ _DETECTORS: Mapping[str, Callable[..., AnyDetector]] = {
     "goal_drift": GoalDriftDetector,
     "hijack": HijackDetector,
     "margin": MarginDetector,
+    "payload": PayloadDetector,
     "shadow_memory": ShadowMemoryDetector,
 }
 _ASKING = frozenset({"behavior"})

@@ -15,7 +15,7 @@ from theodolite.detectors.payload.values import LEVELS, TEXT
 
 __all__ = ("cover", "cover_call")
 
-# Schemas that one part may lead to: the largest of Kubernetes leads to some 3,000.
+# Schemas that one part may lead to (our choice): a copy of them is compiled once more.
 _MOST = 20_000
 # What is evaluated by names that a copy does not keep, or by what else was looked at: such schemas are left alone.
 _REFUSED = frozenset({

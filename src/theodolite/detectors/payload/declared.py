@@ -33,8 +33,14 @@ _CONDITIONS = ("if", "then", "else")
 _BITS = {"int32": 31, "int64": 63}
 
 
-# Schemas, the value that they are of, and where it stands.
-_Step = tuple[tuple[Node, ...], object, str]
+# The way to a value, backwards: text is made of it only where there is something to tell.
+_Trail = tuple["_Trail", str | int] | None
+# Schemas, the value that they are of, and the way to it.
+_Step = tuple[tuple[Node, ...], object, _Trail]
+
+
+# A kind, the way to the value, what was due there, and the value.
+_Seen = tuple[Kind, _Trail, str, object]
 
 
 class _Table(Struct, frozen=True, kw_only=True):
@@ -68,34 +74,30 @@ class Declarations:
         `additionalProperties`: what any branch of any union names counts as declared. `read_only_sent`, except in a
         result. `format_mismatch`, for the formats that the engine knows, int32 and int64.
         """
-        return tuple(islice(self._walk((node,), value, location, prefix), _MOST))
+        found = islice(self._walk((node,), value, asks=location is not Location.RESULT), _MOST)
+        return tuple([_observed(kind, location, _pointer(prefix, at), due, one) for kind, at, due, one in found])
 
-    def _walk(self, nodes: tuple[Node, ...], value: object, location: Location, prefix: str) -> Iterator[Divergence]:
-        todo: list[_Step] = [(nodes, value, prefix)]
+    def _walk(self, nodes: tuple[Node, ...], value: object, *, asks: bool) -> Iterator[_Seen]:
+        todo: list[_Step] = [(nodes, value, None)]
         room = _ROOM
         while todo and room:
             room -= 1
-            here, one, where = todo.pop()
+            here, one, trail = todo.pop()
             table = self._table(here)
             for name in table.formats:
                 if not _formed(name, one):
-                    yield _observed(Kind.FORMAT_MISMATCH, location, where, f"format {name[:200]}", one)
+                    yield Kind.FORMAT_MISMATCH, trail, f"format {name[:200]}", one
             if is_mapping(one):
-                yield from self._fields(table, one, location, where, todo)
+                for key, item in one.items():
+                    below = _named(table, str(key))
+                    if below is None:
+                        yield Kind.UNDECLARED_FIELD, (trail, str(key)), "absent", item
+                    elif below:
+                        if asks and self._table(below).read_only:
+                            yield Kind.READ_ONLY_SENT, (trail, str(key)), "absent", item
+                        todo.append((below, item, (trail, str(key))))
             elif is_sequence(one):
-                todo.extend(_items(table, one[:room], where))
-
-    def _fields(
-        self, table: _Table, value: Mapping[object, object], location: Location, prefix: str, todo: list[_Step]
-    ) -> Iterator[Divergence]:
-        for key, item in value.items():
-            below, where = _named(table, str(key)), pointer(prefix, str(key))
-            if below is None:
-                yield _observed(Kind.UNDECLARED_FIELD, location, where, "absent", item)
-            elif below:
-                if location is not Location.RESULT and self._table(below).read_only:
-                    yield _observed(Kind.READ_ONLY_SENT, location, where, "absent", item)
-                todo.append((below, item, where))
+                todo.extend(_items(table, one[:room], trail))
 
     def _table(self, nodes: tuple[Node, ...]) -> _Table:
         key = tuple([id(node.schema) for node in nodes])
@@ -158,11 +160,21 @@ def _branches(nodes: Iterable[Node]) -> list[Node]:
     return list(found.values())
 
 
-def _items(table: _Table, value: Sequence[object], prefix: str) -> Iterator[_Step]:
+def _items(table: _Table, value: Sequence[object], trail: _Trail) -> Iterator[_Step]:
     for place, item in enumerate(value):
         below = table.first[place] if place < len(table.first) else table.items
         if below:
-            yield below, item, pointer(prefix, place)
+            yield below, item, (trail, place)
+
+
+def _pointer(prefix: str, trail: _Trail) -> str:
+    keys: list[str | int] = []
+    while trail is not None:
+        trail, key = trail
+        keys.append(key)
+    for key in reversed(keys):
+        prefix = pointer(prefix, key)
+    return prefix
 
 
 def _named(table: _Table, name: str) -> tuple[Node, ...] | None:

@@ -176,8 +176,8 @@ class Checker:
         2 us for each value. What is no JSON is not looked at: `check` tells of it.
         """
         operation = self._operations.get(name)
-        value, strange = plain(arguments)
-        if operation is None or arguments is UNSET or strange:
+        value, strange = (arguments, ()) if vouch(arguments) else plain(arguments)
+        if operation is None or strange:
             return ()
         if operation.tool is not None:
             return self._observed(operation.tool, value, "")
