@@ -559,6 +559,28 @@ def test_a_reference_may_lead_to_a_place_that_holds_no_schemas(version: str) -> 
     assert not takes(document, "1")
 
 
+@every_version
+def test_a_part_that_is_met_before_its_whole_stays(version: str) -> None:
+    schemas = {
+        "A": {"x-in": {"B": {"type": "integer"}}, "allOf": [{"x-in": {"C": {"type": "boolean"}}}], "type": "object"},
+        "Marked": {"properties": {"m": {"readOnly": True}}},
+    }
+    schema: dict[str, object] = {
+        "type": "object",
+        "properties": {
+            "b": {"$ref": "#/components/schemas/A/x-in/B"},
+            "c": {"$ref": "#/components/schemas/A/allOf/0/x-in/C"},
+            "a": {"$ref": "#/components/schemas/A"},
+            "t": {"$ref": "#/components/schemas/A/x-in/B"},
+        },
+    }
+    document = described(schema, components(**schemas), version=version)
+    for location in (Location.BODY, Location.RESULT):
+        assert takes(document, {"a": {}, "b": 1, "c": True, "t": 1}, location)
+        for wrong in ({"a": 1}, {"b": "1"}, {"c": 1}, {"t": True}):
+            assert not takes(document, wrong, location)
+
+
 @given(name=st.text(min_size=1, max_size=6).filter(lambda name: not name.startswith("x-")))
 def test_any_name_may_stand_in_a_pointer(name: str) -> None:
     path = f"/{name}"

@@ -80,6 +80,28 @@ def test_a_parameter_has_its_schema_in_itself(
     assert [value for value in bad if accepts(contracts, part, value)] == []
 
 
+def test_the_items_of_a_parameter_may_be_shared_though_swagger_does_not_say_so() -> None:
+    parameter = {"name": "a", "in": "query", "type": "array", "items": {"$ref": "#/definitions/A"}}
+    contracts = read(described({"parameters": [parameter]}, definitions={"A": {"type": "integer"}}))
+    (part,) = contract(contracts, "POST /x/{id}").parts
+    assert accepts(contracts, part, [1])
+    assert not accepts(contracts, part, ["1"])
+
+
+def test_an_empty_value_is_allowed_where_the_query_says_so() -> None:
+    parameter = {"name": "a", "in": "query", "type": "integer", "allowEmptyValue": True}
+    contracts = read(described({"parameters": [parameter]}))
+    (part,) = contract(contracts, "POST /x/{id}").parts
+    assert accepts(contracts, part, "")
+    assert not accepts(contracts, part, "1")
+
+
+def test_a_body_without_schema_is_a_gap() -> None:
+    contracts = read(described({"parameters": [{"name": "b", "in": "body"}]}))
+    assert contract(contracts, "POST /x/{id}").parts[0].schema is True
+    assert any(gap.reason == "the body has no schema" for gap in contracts.gaps)
+
+
 @pytest.mark.parametrize(
     ("kind", "style", "explode"),
     [

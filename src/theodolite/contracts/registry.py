@@ -65,7 +65,7 @@ class Registry:
         self._added: dict[str, Schema] = {}
         self._targets: dict[str, Path] = {}
         self._placed: dict[str, object] = {}
-        self._ours: set[int] = {id(self.kept)}
+        self._ours: dict[int, object] = {id(self.kept): self.kept}  # held, so that no other object gets their ids
         self._visited: set[int] = set()
 
     def add(self, pointer: str) -> Schema:
@@ -143,7 +143,7 @@ class Registry:
         if id(below) in self._ours:
             return below
         ours: object = dict(below) if is_object(below) else list(below) if is_list(below) else {}
-        self._ours.add(id(ours))
+        self._ours[id(ours)] = ours
         _put(node, token, ours)
         return ours
 

@@ -219,8 +219,8 @@ class Schemas(Registry):
         old = draft <= Draft.DRAFT_7
         if not isinstance(text, str) or (old and "$ref" in node):
             return ""
-        if text.startswith("#"):
-            if old and len(text) > 1:
+        if text.startswith("#") and (old or text == "#"):
+            if len(text) > 1:
                 self._anchor(text[1:], at)
             return ""
         name, _, rest = self._join(text, at).partition("#")
