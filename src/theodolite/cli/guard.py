@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -10,35 +9,11 @@ import typer
 
 from theodolite.cli.choices import alternatives, one_of
 from theodolite.cli.exits import answering
+from theodolite.cli.grades import Graded, Heavy, Told
 
-__all__ = ("Graded", "Heavy", "Told", "check", "diff", "guard", "lint")
+__all__ = ("Form", "Spec", "check", "diff", "guard", "lint")
 
 guard = typer.Typer(no_args_is_help=True, help="Check calls against the contracts of tools and APIs.")
-
-
-class Told(StrEnum):
-    """The forms of an account."""
-
-    TEXT = "text"
-    JSON = "json"
-    SARIF = "sarif"
-    JUNIT = "junit"
-
-
-class Heavy(StrEnum):
-    """How much a note of `lint` matters, from which on it counts."""
-
-    ERROR = "error"
-    WARNING = "warning"
-    NOTE = "note"
-
-
-class Graded(StrEnum):
-    """How bad a change is, from which on it counts."""
-
-    BREAKING = "breaking"
-    WIDENING = "widening"
-    TEXT_ONLY = "text_only"
 
 
 Spec = Annotated[

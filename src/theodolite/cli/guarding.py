@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from theodolite.cli.exits import FINDING, NOT_JUDGED, NOTHING
-from theodolite.cli.guard import Graded, Heavy, Told
+from theodolite.cli.grades import Graded, Heavy, Told
 from theodolite.cli.output import write_blocks
 from theodolite.cli.progress import Display
 from theodolite.contracts import read

@@ -9,7 +9,8 @@ import typer
 
 from theodolite.cli.choices import alternatives, one_of
 from theodolite.cli.exits import answering
-from theodolite.cli.guard import Form, Graded, Told
+from theodolite.cli.grades import Graded, Told
+from theodolite.cli.guard import Form
 
 __all__ = ("add", "pin", "verify")
 

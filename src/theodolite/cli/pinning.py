@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from theodolite.cli.exits import NOTHING
-from theodolite.cli.guard import Graded, Told
+from theodolite.cli.grades import Graded, Told
 from theodolite.cli.guarding import account_of, loaded, tell
 from theodolite.cli.output import spared
 from theodolite.contracts.difference import Change
