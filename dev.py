@@ -194,6 +194,13 @@ def coverage(environment: Environment, rest: Sequence[str]) -> int:
     return run(environment.tool("coverage"), "report") or measured
 
 
+def fuzz(environment: Environment, rest: Sequence[str]) -> int:
+    """Fuzz the payload guard for twenty minutes, in an environment of its own; `--short` takes two."""
+    own = Environment(environment.folder.with_name(f"{environment.folder.name}-fuzz"))
+    own.prepare("fuzz")
+    return run(own.python, ROOT / "benchmarks" / "fuzz_payload.py", *rest)
+
+
 def docs(environment: Environment, rest: Sequence[str]) -> int:
     """Follow every link and run every code block of README.md and docs/; takes what pytest takes."""
     environment.prepare("dev")
@@ -278,7 +285,8 @@ def lock(environment: Environment, rest: Sequence[str]) -> int:
     same = ("--constraint", dev)  # what both install, both install in the same version
     base = (*compile_, *form, *same, "--group", "build", "pyproject.toml")
     status = status or run(*base, "--output-file", runtime)
-    return status or run(*base, "--extra", "local", "--output-file", "requirements/local.txt")
+    status = status or run(*base, "--extra", "local", "--output-file", "requirements/local.txt")
+    return status or run(*base, "--group", "fuzz", "--output-file", "requirements/fuzz.txt")
 
 
 def everything(environment: Environment, rest: Sequence[str]) -> int:
@@ -303,6 +311,7 @@ VERBS: dict[str, Callable[[Environment, Sequence[str]], int]] = {
     "coverage": coverage,
     "evidence": evidence,
     "bench": bench,
+    "fuzz": fuzz,
     "docs": docs,
     "lock": lock,
     "all": everything,

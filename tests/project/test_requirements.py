@@ -44,6 +44,7 @@ def _group(name: str) -> list[str]:
     ("name", "wanted"),
     [
         ("run", [*PROJECT["project"]["dependencies"], *_group("build")]),
+        ("fuzz", [*PROJECT["project"]["dependencies"], *_group("fuzz")]),
         (
             "dev",
             [*PROJECT["project"]["dependencies"], *_group("dev"), *(one for extra in EXTRAS.values() for one in extra)],
@@ -61,9 +62,11 @@ def test_what_pyproject_asks_for_is_locked(name: str, wanted: list[str]) -> None
 def test_what_runs_is_what_was_tested() -> None:
     dev = _pins("dev")
     assert {name: versions for name, versions in _pins("run").items() if dev.get(name) != versions} == {}
+    fuzz = {name: versions for name, versions in _pins("fuzz").items() if name != "atheris"}
+    assert {name: versions for name, versions in fuzz.items() if dev.get(name) != versions} == {}
 
 
-@pytest.mark.parametrize("name", ["run", "dev"])
+@pytest.mark.parametrize("name", ["run", "dev", "fuzz"])
 def test_no_requirement_says_where_it_comes_from(name: str) -> None:
     assert not re.search(r"://|--(?:extra-)?index-url|--find-links|file:| @ ", _text(name))
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-VERBS = ("setup", "demo", "scan", "test", "test-all", "check", "coverage", "bench", "docs", "lock", "all")
+VERBS = ("setup", "demo", "scan", "test", "test-all", "check", "coverage", "bench", "fuzz", "docs", "lock", "all")
 TEST_COMMAND = "python3 dev.py test"
 
 
