@@ -346,6 +346,29 @@ def test_3_2_may_refer_to_itself_by_its_address() -> None:
     assert not takes(document, "1")
 
 
+def test_3_2_may_refer_to_other_objects_by_its_address_too() -> None:
+    address = "https://example.com/api"
+    parameter: dict[str, object] = {"$ref": f"{address}#/components/parameters/q"}
+    document: dict[str, object] = {
+        "openapi": "3.2.0",
+        "$self": address,
+        "paths": {"/a": {"get": {"parameters": [parameter]}}},
+        "components": {
+            "parameters": {
+                "q": {"name": "q", "in": "querystring", "content": {"application/json": {"schema": {"type": "object"}}}}
+            }
+        },
+    }
+    contracts = read(document)
+    (part,) = contract(contracts, "GET /a").parts
+    assert (part.location, part.name) == (Location.QUERY, "q")
+    assert [gap.pointer for gap in contracts.gaps] == ["/components/parameters/q"]
+    with pytest.raises(ConfigError, match=r"^/.self: "):
+        read({**document, "$self": f"{address}#a"})
+    with pytest.raises(ConfigError, match="leads out of the document"):
+        read({**document, "openapi": "3.1.0"})
+
+
 def test_what_is_not_checked_is_a_gap() -> None:
     document: dict[str, object] = {
         "openapi": "3.0.3",

@@ -14,6 +14,7 @@ from theodolite.contracts.document import is_object
 from theodolite.core.contract import Contracts, Location, Origin, Part
 from theodolite.core.errors import ConfigError
 
+D7 = "http://json-schema.org/draft-07/schema#"
 SCHEMA = {"type": "object", "properties": {"a": {"$ref": "#/$defs/A"}}, "$defs": {"A": {"type": "integer"}}}
 
 
@@ -113,6 +114,10 @@ FAULTS: list[tuple[object, str]] = [
     ([{"name": "t", "inputSchema": {"$ref": "#/$defs/A"}}], "^/0/inputSchema/.ref: .*leads nowhere"),
     ([{"name": "t", "inputSchema": {"$ref": "#A"}}], "^/0/inputSchema/.ref: .*anchor 'A'"),
     ([{"name": "t", "inputSchema": {"$ref": "a.json"}}], "^/0/inputSchema/.ref: .*out of the document"),
+    ([{"name": "t", "inputSchema": {"$id": "https://[", "type": "object"}}], "^/0/inputSchema: .* no address"),
+    ([{"name": "t", "inputSchema": {"$id": "https://x.y/z#a"}}], "^/0/inputSchema/.id: an address has no fragment"),
+    ([{"name": "t", "inputSchema": {"$id": "https://x.y/z", "$ref": "https://x.y/z#/a"}}], "/a leads nowhere"),
+    ([{"name": "t", "inputSchema": {"$id": "https://x.y/z", "$ref": "https://x.y/z#a"}}], "anchor 'a' leads nowhere"),
     ([{"name": "t", "inputSchema": {"$ref": 3}}], "^/0/inputSchema/.ref: a reference is text"),
     (
         [{"name": "t", "inputSchema": {"$schema": "http://json-schema.org/draft-03/schema#"}}],
@@ -181,6 +186,8 @@ def test_later_changes_of_the_document_change_nothing() -> None:
         ({"$id": "c.json", "$defs": {"a": {"$id": "d", "type": "string"}}, "items": {"$ref": "d"}}, ["a"], [1]),
         ({"$id": "https://x.y/a/", "$defs": {"a": {"$id": "d", "type": "string"}}, "items": {"$ref": "d"}}, ["a"], [1]),
         ({"$defs": {"a": {"$anchor": "x", "type": "string"}}, "$ref": "#x"}, "a", 1),
+        ({"items": {"$schema": "http://json-schema.org/draft-04/schema#", "exclusiveMinimum": 3}}, [4], [3]),
+        ({"$schema": D7, "definitions": {"a": {"$id": "#x", "type": "string"}}, "items": {"$ref": "#x"}}, ["a"], [1]),
         ({"$ref": "https://json-schema.org/draft/2020-12/schema"}, {"type": "string"}, {"type": 3}),
         ({"$ref": "https://example.com/more#/a"}, "a", 1),
         ({"properties": {"$ref": {"type": "string"}, "$id": {"type": "string"}}}, {"$ref": "a"}, {"$id": 1}),
@@ -194,6 +201,12 @@ def test_a_plain_schema_means_what_it_says(schema: dict[str, object], good: obje
     assert accepts(contracts, part(contracts, "schema"), good)
     assert not accepts(contracts, part(contracts, "schema"), bad)
     assert contracts.contracts["schema"].origin is Origin.SCHEMA
+
+
+def test_a_schema_may_be_a_boolean() -> None:
+    contracts = read([{"name": "t", "inputSchema": True, "outputSchema": False}])
+    assert part(contracts, "t").schema is True
+    assert part(contracts, "t", Location.RESULT).schema is False
 
 
 def test_a_plain_schema_is_called_what_its_reader_calls_it() -> None:

@@ -169,7 +169,8 @@ class Schemas(Registry):
         draft = self._draft(node, at) if whole or not self._alone or identifier(outer.draft) in node else outer.draft
         name = self._name(node, draft, at)
         if not name and not whole and (self._alone or outer is not self._document or draft is outer.draft):
-            return self._with(node, at, outer)
+            # Without a name it is no resource, and has no draft of its own (2020-12, core, 8.1.1).
+            return _without_draft(self._with(node, at, outer))
         uri = name or (self.uri if whole else f"{self.uri}:{len(self._inner)}")
         start = pointer_to(at)
         here = Resource(uri=uri, base=name or outer.base, node=node, draft=draft, start=start, named=bool(name))
@@ -195,9 +196,8 @@ class Schemas(Registry):
         self._here, self._table = here, holds(here.draft)
         new = self._schema(node, at)
         self._here, self._table = outer, table
-        if is_openapi(new.get("$schema")):  # the engine does not know this dialect, which checks what 2020-12 checks
-            new = {key: value for key, value in new.items() if key != "$schema"}
-        return new
+        # The engine does not know this dialect, which checks what 2020-12 checks.
+        return _without_draft(new) if is_openapi(new.get("$schema")) else new
 
     def _draft(self, node: dict[str, object], at: Path) -> Draft:
         """Return the draft that a schema is written in: that of its `$schema`, or that of what it stands in."""
@@ -224,10 +224,8 @@ class Schemas(Registry):
                 self._anchor(text[1:], at)
             return ""
         name, _, rest = self._join(text, at).partition("#")
-        if rest and not old:
-            fail((at, "$id"), "an $id has no fragment: give the anchor with $anchor")
         if rest:
-            self._anchors.setdefault((name, rest), pointer_to(at))
+            fail((at, identifier(draft)), "an address has no fragment: give an anchor apart from it")
         return name
 
     def _join(self, text: str, at: Path) -> str:
@@ -292,3 +290,7 @@ class Schemas(Registry):
     def _follow(self, pointer: str, at: Path) -> None:
         self._through(pointer, at)
         super()._follow(pointer, at)
+
+
+def _without_draft(node: dict[str, object]) -> dict[str, object]:
+    return {key: value for key, value in node.items() if key != "$schema"} if "$schema" in node else node
