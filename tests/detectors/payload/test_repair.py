@@ -20,7 +20,7 @@ from theodolite.detectors.payload.repair import NAME, WHOLE, Op, Plan, Step, app
 
 JSONSCHEMA = import_module("jsonschema")  # it has no types
 
-FIELDS = ["email", "quantity", "price", "express", "zip", "note", "currency", "tags", "address"]
+FIELDS = ["email", "quantity", "price", "express", "zip", "note", "size", "currency", "tags", "address"]
 ORDER: dict[str, object] = {
     "type": "object",
     "additionalProperties": False,
@@ -32,6 +32,7 @@ ORDER: dict[str, object] = {
         "express": {"type": "boolean"},
         "zip": {"type": "string"},
         "note": {"type": ["string", "null"]},
+        "size": {"enum": ["M", "XL"]},
         "currency": {"type": "string", "default": "EUR"},
         "tags": {"type": "array", "items": {"type": "string"}},
         "address": {
@@ -78,6 +79,8 @@ def planned(schema: Mapping[str, object], arguments: object) -> Plan | None:
             [Op.UNWRAP, Op.RENAME, Op.FILL],
         ),
         ('{"email": "a", "quantity": "3"}', {"email": "a", "quantity": 3}, [Op.UNWRAP, Op.COERCE]),
+        (json.dumps(json.dumps({"email": "a", "quantity": 1})), {"email": "a", "quantity": 1}, [Op.UNWRAP]),
+        ({"email": "a", "quantity": 1, "size": '"XL"'}, {"email": "a", "quantity": 1, "size": "XL"}, [Op.UNWRAP]),
         (
             {"email": "a", "quantity": 1, "zip": "00713", "price": "12"},
             {"email": "a", "quantity": 1, "zip": "00713", "price": 12},

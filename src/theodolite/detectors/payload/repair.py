@@ -282,6 +282,8 @@ class _Search:
                 return
             yield Step(fit[0], where(pointer), fit[1])
             value = fit[2]
+        elif _quoted_word(value, place) is not None:
+            yield Step(Op.UNWRAP, where(pointer), "string")
         if is_object(value):
             yield from self._object(where, pointer, value, place, beside)
         elif is_list(value):
@@ -368,14 +370,33 @@ def _meant(text: str, kind: str) -> object:
         return int(text)
     if kind == "number" and _NUMBER.fullmatch(text) and math.isfinite(number := float(text)):
         return number
-    if kind in {"object", "array"} and text.lstrip()[:1] == ("{" if kind == "object" else "["):
-        try:
-            decoded: object = msgspec.json.decode(text)
-        except (msgspec.DecodeError, RecursionError, UnicodeError):
-            raise ValueError(kind) from None
+    if kind == "string" or (kind in {"object", "array"} and text.lstrip()[:1] in {"{", "[", '"'}):
+        decoded = _decoded(text)
+        if isinstance(decoded, str) and kind != "string":
+            decoded = _decoded(decoded)  # encoded twice
         if type_of(decoded) == kind:
             return decoded
     raise ValueError(kind)
+
+
+def _decoded(text: str) -> object:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
+        raise ValueError("no JSON") from None
+
+
+def _quoted_word(value: object, place: _Place) -> str | None:
+    """Return the text that a text is the JSON of, where it is one of the values that are due and the whole is not."""
+    if not isinstance(value, str) or not value.startswith('"') or len(value) > TEXT:
+        return None
+    listed = [one.keywords.get("enum") for one in place.opened()[0]]
+    words = {word for values in listed for word in _texts(values)}
+    try:
+        decoded = _meant(value, "string")
+    except ValueError:
+        return None
+    return decoded if isinstance(decoded, str) and decoded in words and value not in words else None
 
 
 def _filled(pointer: str, place: _Place) -> Iterator[Step]:
@@ -450,7 +471,7 @@ def _taken(step: Step, tokens: Sequence[str], value: object) -> object:
 
 
 def _converted(step: Step, value: object) -> object:
-    if step.to == "string" and isinstance(value, int) and not isinstance(value, bool):
+    if step.op is Op.COERCE and step.to == "string" and isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     try:
         return _meant(value if isinstance(value, str) else "", step.to)
