@@ -136,6 +136,11 @@ class _Telling:
                 fitting = sum(not branch for branch in branches)
                 expected = f"exactly one of {len(branches)} schemas"
                 return [_Fault(Kind.UNION_AMBIGUOUS, path, expected, error, f"{fitting} of them fit")]
+            case ValidationErrorKind.FalseSchema() if error.schema_path[-1:] == ["additionalProperties"]:
+                # The engine's way to say so where no other keyword names any field.
+                inside = _at(self.place.value, path)
+                names = list(inside) if is_mapping(inside) else []
+                return [_Fault(Kind.UNKNOWN_FIELD, (*path, str(name)), "absent", error) for name in names]
             case _:
                 return _of_names(path, error) or [_Fault(_kind(found), path, _expected(found), error)]
 

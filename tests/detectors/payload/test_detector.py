@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+import msgspec
+from msgspec import UNSET, Raw
+
+from theodolite.contracts import read
+from theodolite.core.contract import Contracts
+from theodolite.core.event import AnyHostEvent, Tool, ToolCallProposed, ToolResultObserved, ToolsDeclared
+from theodolite.core.policy import Decision, Mode, Policy
+from theodolite.core.reading import Failure, Reading, Status
+from theodolite.core.window import Window
+from theodolite.detectors.payload.detector import RESULT, SHAPE, PayloadDetector, PayloadSettings
+from theodolite.runtime.monitor import Monitor
+
+SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+DECLARED = ToolsDeclared(
+    tools=(
+        Tool(name="count", parameters=Raw(msgspec.json.encode(SCHEMA))),
+        Tool(name="loose"),
+        Tool(name="broken", parameters=Raw(b'{"type": "strng"}')),
+    )
+)
+
+
+def contracts() -> Contracts:
+    return read([{"name": "count", "inputSchema": SCHEMA, "outputSchema": SCHEMA}])
+
+
+def decisions(*events: AnyHostEvent, detector: PayloadDetector | None = None, **modes: Mode) -> list[Decision]:
+    with Monitor([detector or PayloadDetector()], policy=Policy(modes=modes)).session("s") as session:
+        return [session.observe(event) for event in events]
+
+
+def said(*events: AnyHostEvent, detector: PayloadDetector | None = None) -> list[Reading | Failure]:
+    """Return what was said, before it is redacted."""
+    made = detector or PayloadDetector()
+    state = made.begin()
+    return [one for event in events for one in made.update(state, event, Window())]
+
+
+def call(tool: str, **arguments: object) -> ToolCallProposed:
+    return ToolCallProposed(tool=tool, arguments=arguments)
+
+
+def test_a_call_that_does_not_fit_is_refused_and_one_that_fits_is_not() -> None:
+    _, bad, good = decisions(DECLARED, call("count", n="three"), call("count", n=3))
+    assert (bad.allowed, good.allowed) == (False, True)
+    [signal] = bad.signals
+    assert (signal.code, signal.status, signal.alarmed) == (SHAPE, Status.EXACT, True)
+    assert not good.signals[0].alarmed
+
+
+def test_in_the_mode_warn_it_is_told_only() -> None:
+    _, decision = decisions(DECLARED, call("count", n="three"), payload=Mode.WARN)
+    assert decision.allowed
+    assert decision.signals[0].alarmed
+
+
+def test_evidence_says_where_and_which_types_and_no_value() -> None:
+    [reading] = said(DECLARED, call("count", n=["s3cret"], m="s3cret"))
+    assert isinstance(reading, Reading)
+    assert [(one.kind, one.path, one.expected, one.observed) for one in reading.evidence] == [
+        ("payload.type_mismatch", "/n", "integer", "array"),
+        ("payload.undeclared_field", "/m", "absent", "string"),
+    ]
+    assert (reading.fact("findings"), reading.fact("observations")) == (1.0, 1.0)
+    assert "s3cret" not in repr(reading)
+
+
+def test_what_no_contract_forbids_is_told_and_allowed_and_may_be_left_out() -> None:
+    [reading] = said(DECLARED, call("count", n=1, m=2))
+    assert isinstance(reading, Reading)
+    assert (reading.score, [one.kind for one in reading.evidence]) == (0.0, ["payload.undeclared_field"])
+    [quiet] = said(DECLARED, call("count", n=1, m=2), detector=PayloadDetector(PayloadSettings(observe=False)))
+    assert isinstance(quiet, Reading)
+    assert quiet.evidence == ()
+
+
+def test_a_tool_that_is_not_on_offer_is_refused_where_others_are() -> None:
+    assert said(call("other")) == []
+    [reading] = said(DECLARED, call("other"))
+    assert isinstance(reading, Reading)
+    assert [one.kind for one in reading.evidence] == ["payload.unknown_operation"]
+
+
+def test_a_tool_without_a_schema_is_not_judged() -> None:
+    assert said(DECLARED, call("loose", x=1)) == []
+
+
+def test_a_schema_that_is_none_is_a_failure_and_not_a_pass() -> None:
+    [failure] = said(DECLARED, call("broken"))
+    assert isinstance(failure, Failure)
+    assert "/type" in failure.detail
+
+
+def test_a_later_declaration_replaces_an_earlier_one() -> None:
+    other = ToolsDeclared(tools=(Tool(name="count", parameters=Raw(b'{"required": ["m"]}')),))
+    readings = said(DECLARED, call("count", n=1), other, call("count", n=1))
+    assert [one.score for one in readings if isinstance(one, Reading)] == [0.0, 1.0]
+
+
+def test_what_was_no_json_in_the_hosts_own_object_is_found() -> None:
+    [reading] = said(DECLARED, call("count", n=1, m=float("nan")))
+    assert isinstance(reading, Reading)
+    assert [(one.kind, one.path, one.observed) for one in reading.evidence] == [("payload.not_json", "/m", "NaN")]
+
+
+def test_arguments_that_the_channel_did_not_show_are_no_pass() -> None:
+    [failure] = said(DECLARED, ToolCallProposed(tool="count", arguments=UNSET))
+    assert isinstance(failure, Failure)
+
+
+def test_too_many_tools_are_not_kept_and_it_is_said() -> None:
+    many = ToolsDeclared(tools=tuple([Tool(name=f"t{n}") for n in range(5_000)]))
+    assert [type(one) for one in said(many, call("other"))] == [Failure]
+
+
+class TestGivenContracts:
+    def test_go_before_what_the_session_declares(self) -> None:
+        other = ToolsDeclared(tools=(Tool(name="count", parameters=Raw(b"{}")), Tool(name="more")))
+        detector = PayloadDetector(contracts=contracts())
+        scores = [
+            one.score for one in said(other, call("count"), call("more"), detector=detector) if isinstance(one, Reading)
+        ]
+        assert scores == [1.0]
+
+    def test_a_tool_that_they_do_not_have_is_refused_unless_it_is_declared(self) -> None:
+        detector = PayloadDetector(contracts=contracts())
+        [reading] = said(call("loose"), DECLARED, call("loose"), detector=detector)
+        assert isinstance(reading, Reading)
+        assert reading.score == 1.0
+
+    def test_results_are_shown_and_do_not_act(self) -> None:
+        detector = PayloadDetector(contracts=contracts())
+        events = [
+            ToolResultObserved(tool="count", text=text, error=error)
+            for text, error in [('{"n": 1}', False), ('{"n": "x"}', False), ('{"n": "x"}', True), ("one", False)]
+        ]
+        readings = said(*events, detector=detector)
+        assert [(one.code, one.score) for one in readings if isinstance(one, Reading)] == [(RESULT, 0.0), (RESULT, 1.0)]
+        band = detector.bands[RESULT]
+        assert (band.acts, band.finds) == (False, False)
+
+
+def test_a_state_that_was_saved_and_restored_judges_alike() -> None:
+    detector = PayloadDetector()
+    state = detector.begin()
+    detector.update(state, DECLARED, Window())
+    again = msgspec.json.decode(msgspec.json.encode(state), type=type(state))
+    other = PayloadDetector()
+    assert other.update(again, call("count"), Window()) == detector.update(state, call("count"), Window())
