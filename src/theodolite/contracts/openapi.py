@@ -14,7 +14,7 @@ from theodolite.contracts.registry import Registry, fail, registry_uris
 from theodolite.contracts.schema import Documents, Schemas
 from theodolite.core.contract import Contracts, Location, Part, Schema
 
-__all__ = ("OpenAPIOperations", "read_openapi")
+__all__ = ("NewerOperations", "NewestOperations", "OpenAPIOperations", "read_openapi")
 
 # Parameters of these names are ignored in a header (OpenAPI 3.0.4, Parameter Object): they are described elsewhere.
 _NO_PARAMETERS = frozenset({"accept", "content-type", "authorization"})

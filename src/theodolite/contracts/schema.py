@@ -26,7 +26,7 @@ _ANCHORS = {"$anchor": Draft.DRAFT_2019, "$dynamicAnchor": Draft.DRAFT_2020}
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
-class Resource(Struct, frozen=True, kw_only=True):
+class _Resource(Struct, frozen=True, kw_only=True):
     """What the references and anchors of a schema are relative to: a document, or a schema with a name of its own.
 
     `uri` is where the registry has it, `base` what relative references are joined to, `start` the pointer to it.
@@ -68,7 +68,7 @@ class Schemas(Registry):
     ) -> None:
         super().__init__(root, uri)
         base = urljoin(f"{_NOWHERE}{uri.removeprefix('urn:theodolite:').replace(':', '/')}/", address)
-        self._document = Resource(uri=uri, base=base, node=root, draft=draft)
+        self._document = _Resource(uri=uri, base=base, node=root, draft=draft)
         self._here = self._document
         self._table = holds(draft)
         self._marks = marks
@@ -173,7 +173,7 @@ class Schemas(Registry):
             return _without_draft(self._with(node, at, outer))
         uri = name or (self.uri if whole else f"{self.uri}:{len(self._inner)}")
         start = pointer_to(at)
-        here = Resource(uri=uri, base=name or outer.base, node=node, draft=draft, start=start, named=bool(name))
+        here = _Resource(uri=uri, base=name or outer.base, node=node, draft=draft, start=start, named=bool(name))
         self._resources[uri] = node
         if whole:
             self._starts_in = draft
@@ -190,7 +190,7 @@ class Schemas(Registry):
         self._starts.append(start)
         return {"$ref": uri}
 
-    def _with(self, node: dict[str, object], at: Path, here: Resource) -> dict[str, object]:
+    def _with(self, node: dict[str, object], at: Path, here: _Resource) -> dict[str, object]:
         """Normalize a schema as part of a resource."""
         outer, table = self._here, self._table
         self._here, self._table = here, holds(here.draft)

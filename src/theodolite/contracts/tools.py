@@ -20,7 +20,7 @@ __all__ = ("is_tool", "read_schema", "read_tools", "tool_list")
 _AGREED = ("name", "title", "description", "annotations")
 
 
-class Declaration(Struct, frozen=True, kw_only=True):
+class _Declaration(Struct, frozen=True, kw_only=True):
     """One tool as it was declared. `arguments` is the key of its schema, and empty where it says none."""
 
     name: str
@@ -59,7 +59,7 @@ def read_tools(tools: list[tuple[object, str]], known: Documents) -> Contracts:
     Raises ConfigError for what is no tool, for a name given twice, and for what is wrong with a schema.
     """
     declared = [_declaration(node, pointer) for node, pointer in tools]
-    found = [entry for entry in declared if isinstance(entry, Declaration)]
+    found = [entry for entry in declared if isinstance(entry, _Declaration)]
     gaps = [entry for entry in declared if isinstance(entry, Gap)]
     digest = fingerprint(sorted(fingerprint(_agreed(entry)) for entry in found))
     contracts: dict[str, Contract] = {}
@@ -87,7 +87,7 @@ def read_schema(schema: dict[str, object], name: str, known: Documents) -> Contr
     return Contracts(contracts={name: contract}, digest=digest, documents={**known, **documents})
 
 
-def _declaration(node: object, pointer: str) -> Declaration | Gap:
+def _declaration(node: object, pointer: str) -> _Declaration | Gap:
     """Return what one entry declares, or why it cannot be checked."""
     if not is_object(node):
         fail((None, pointer), f"a tool is an object, and this is {word(node)}")
@@ -100,13 +100,13 @@ def _declaration(node: object, pointer: str) -> Declaration | Gap:
         return Gap(contract=kind, pointer=pointer, reason="a tool of the provider's own, declared without a schema")
     for key, origin in _KEYS.items():
         if key in inner:
-            return Declaration(name=name, origin=origin, node=inner, pointer=where, arguments=key)
+            return _Declaration(name=name, origin=origin, node=inner, pointer=where, arguments=key)
     if kind == "function" or "strict" in inner:
-        return Declaration(name=name, origin=Origin.OPENAI, node=inner, pointer=where)
+        return _Declaration(name=name, origin=Origin.OPENAI, node=inner, pointer=where)
     return Gap(contract=name, pointer=pointer, reason="the tool is declared without a schema")
 
 
-def _agreed(entry: Declaration) -> dict[str, object]:
+def _agreed(entry: _Declaration) -> dict[str, object]:
     """Return what of a declaration was agreed on, in one form whatever form it was declared in."""
     agreed = {key: entry.node[key] for key in _AGREED if key in entry.node}
     agreed["arguments"] = entry.node.get(entry.arguments, {})
@@ -115,7 +115,7 @@ def _agreed(entry: Declaration) -> dict[str, object]:
     return agreed
 
 
-def _contract(entry: Declaration, uri: str, documents: dict[str, object], known: Documents) -> Contract:
+def _contract(entry: _Declaration, uri: str, documents: dict[str, object], known: Documents) -> Contract:
     node = entry.node
     schema: Schema = {"type": "object", "properties": {}}  # a function that is declared without parameters has none
     pointer = entry.pointer
