@@ -101,16 +101,23 @@ def test_what_a_cover_accepts_is_valid_and_vouched_for(
             assert slow.is_valid(value)
 
 
-@given(schemas(), DEFS, st.lists(JSON, min_size=1, max_size=8))
-def test_of_json_it_accepts_what_is_valid(schema: object, defs: dict[str, object], values: list[object]) -> None:
-    documents = held(defs)
-    covered = cover(schema, documents) if is_schema(schema) else None
-    if covered is None:
-        return
-    quick, slow = compiled(covered, {}), compiled(schema, documents)
-    for value in values:
-        if "\x00" not in repr(value) and "\\x00" not in repr(value):
-            assert accepts(quick, value) == slow.is_valid(value)
+TYPED: list[tuple[Mapping[str, object], object]] = [
+    ({"properties": {"a": {"type": "string"}}, "required": ["a"]}, {"a": "x", "b": [{"c": None}]}),
+    ({"type": "object", "additionalProperties": {"type": "integer"}}, {"a": 1}),
+    ({"items": {"anyOf": [{"type": "string"}, {"enum": [None]}]}}, ["x", None]),
+    ({"allOf": [{"$ref": "urn:t#/$defs/x"}], "description": "x"}, {"a": True}),
+    ({"oneOf": [{"type": "string"}, {"type": "object"}]}, {"a": [1.5]}),
+    ({"type": ["array", "null"], "prefixItems": [{"const": 1}], "items": False}, [1]),
+    ({"description": "anything"}, {"a": {"b": [True]}}),
+]
+
+
+@pytest.mark.parametrize(("schema", "value"), TYPED)
+def test_what_calls_are_made_of_is_accepted_in_one_pass(schema: Mapping[str, object], value: object) -> None:
+    documents: dict[str, object] = {"urn:t": {"$defs": {"x": {"properties": {"a": {"type": "boolean"}}}}}}
+    covered = cover(schema, documents)
+    assert covered is not None
+    assert accepts(compiled(covered, {}), value)
 
 
 def parameter(name: str, place: Location, schema: Schema, required: bool) -> Part:  # noqa: FBT001 - drawn so
@@ -172,12 +179,15 @@ LEFT_ALONE: list[Mapping[str, object]] = [
     {"$dynamicRef": "#x"},
     {"$id": "urn:other"},
     {"$ref": "urn:nowhere"},
+    {"$ref": "urn:seven#/definitions/a"},
 ]
 
 
 @pytest.mark.parametrize("schema", LEFT_ALONE)
 def test_schemas_without_a_bound_or_with_names_are_left_alone(schema: Mapping[str, object]) -> None:
-    assert cover(schema, {"urn:t": {"$defs": {"loop": {"items": {"$ref": "#/$defs/loop"}}}}}) is None
+    seven = {"$schema": "http://json-schema.org/draft-07/schema#", "definitions": {"a": {"type": "string"}}}
+    loop = {"$defs": {"loop": {"items": {"$ref": "#/$defs/loop"}}}}
+    assert cover(schema, {"urn:t": loop, "urn:seven": seven}) is None
 
 
 def test_a_schema_that_is_used_twice_is_no_loop() -> None:

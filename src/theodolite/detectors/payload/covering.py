@@ -27,8 +27,8 @@ _MAPS = frozenset({"dependentSchemas", "patternProperties", "properties"})
 _SINGLE = frozenset({"additionalProperties", "contains", "else", "if", "items", "not", "propertyNames", "then"})
 # Where a member that is looked at in full makes the whole looked at in full, and asks for no less than before.
 _PASSED_ON = ("allOf", "anyOf")
+_DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _REST: dict[str, object] = {"$ref": "#/$defs/rest"}
-_ANY = ["object", "array", "string", "number", "boolean", "null"]
 _TEXTS = {"not": {"enum": [TEXT]}}
 
 
@@ -41,7 +41,7 @@ def cover(schema: Schema, documents: Mapping[str, object]) -> dict[str, object] 
 
     It may refuse what the given one accepts, such as values of a named tuple's: then the long way is to be taken. None
     comes of a schema that leads back to itself, since the depth of its values has no bound, of names, anchors, dynamic
-    references and `unevaluated...`, and of very large ones. Linear in the schemas that it leads to.
+    references and `unevaluated...`, of other drafts, and of very large ones. Linear in the schemas that it leads to.
 
     Why it is sound: schemas are made stricter only where a stricter one accepts less (under `properties`, `items`,
     `allOf`, `anyOf` ... and never under `not`, `if` or `oneOf`), and by induction over the value each of its parts is
@@ -86,8 +86,8 @@ def cover_call(
 def _body(covering: _Covering, body: Part, documents: Mapping[str, object]) -> tuple[dict[str, object], int]:
     """Return the copy of the schema of a body if it is plain: nothing but fields, by name and one by one."""
     node = Node(body.schema, documents)
-    while (target := node.followed()) is not None and _ASKS.isdisjoint(node.keywords.keys() - {"$ref"}):
-        node = target
+    while "$ref" in node.keywords and _ASKS.isdisjoint(node.keywords.keys() - {"$ref"}):
+        node = _followed(node)
     kinds = set(_types(node.keywords))
     if (
         isinstance(node.schema, bool)
@@ -172,9 +172,7 @@ class _Covering:
         return ({} if key in {"$defs", "definitions"} else value), 0
 
     def _reference(self, node: Node, *, full: bool) -> tuple[str, int]:
-        target = node.followed()
-        if target is None:
-            raise _LeftAloneError
+        target = _followed(node)
         key = (id(target.schema), full)
         if key not in self._names:
             self._names[key] = f"{'full' if full else 'plain'}{len(self._names)}"
@@ -183,6 +181,18 @@ class _Covering:
         if key not in self._heights:  # it leads back to itself
             raise _LeftAloneError
         return f"#/$defs/{self._names[key]}", self._heights[key]
+
+
+_FIELDS = frozenset({"additionalProperties", "patternProperties", "properties"})
+
+
+def _followed(node: Node) -> Node:
+    """Return what a `$ref` leads to, in a document that is in the draft of the cover."""
+    target = node.followed()
+    root = None if target is None else target.documents[target.base]
+    if target is None or (is_mapping(root) and root.get("$schema", _DRAFT) != _DRAFT):
+        raise _LeftAloneError
+    return target
 
 
 # Keywords whose schemas are for what is inside a value.
@@ -206,7 +216,8 @@ def _own(said: Mapping[str, object]) -> bool:
 
 def _look(made: dict[str, object]) -> None:
     """Make a schema look at all that is inside, too."""
-    made.setdefault("type", _ANY)
+    # A schema without a type takes everything else as well; what has fields is an object, but for very odd calls.
+    made.setdefault("type", "array" if made.keys().isdisjoint(_FIELDS) else "object")
     kinds = set(_types(made))
     if "object" in kinds:
         made.setdefault("additionalProperties", _REST)
