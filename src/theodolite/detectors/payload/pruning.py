@@ -51,7 +51,7 @@ _WHOLE = (
 _UNIONS = (ValidationErrorKind.OneOfMultipleValid,)
 
 
-def longest(value: object) -> int:
+def _longest(value: object) -> int:
     """Return the length of the longest array or object in a value. Linear."""
     most, todo = 0, [value]
     while todo:
@@ -62,7 +62,7 @@ def longest(value: object) -> int:
     return most
 
 
-def prune(value: object, window: int = 0) -> Pruned:
+def _prune(value: object, window: int = 0) -> Pruned:
     """Return a copy with at most 500 entries of each container, from the 500 * `window`th on, and some 5,000 in all.
 
     Containers that are no longer than that are whole, unless there is no room for them.
@@ -88,5 +88,5 @@ def prune(value: object, window: int = 0) -> Pruned:
 
 def windows(value: object) -> Iterator[Pruned]:
     """Yield copies that together show every entry of the longest containers."""
-    for window in range(longest(value) // WIDTH + 1):
-        yield prune(value, window)
+    for window in range(_longest(value) // WIDTH + 1):
+        yield _prune(value, window)
