@@ -13,7 +13,7 @@ from theodolite.contracts.nodes import is_schema
 from theodolite.contracts.splitting import split
 from theodolite.core.contract import Contract, Location, Origin, Part, Schema
 from theodolite.detectors.payload.covering import cover, cover_call
-from theodolite.detectors.payload.values import vouch
+from theodolite.detectors.payload.values import TEXT, vouch
 
 NAMES = st.sampled_from(["a", "b", "c"])
 ATOMS = st.none() | st.booleans() | st.integers(-2, 3) | st.sampled_from([0.5, "", "a", "b", "\x00theodolite"])
@@ -118,6 +118,24 @@ def test_what_calls_are_made_of_is_accepted_in_one_pass(schema: Mapping[str, obj
     covered = cover(schema, documents)
     assert covered is not None
     assert accepts(compiled(covered, {}), value)
+
+
+REFUSED: list[tuple[Mapping[str, object], object]] = [
+    ({"properties": {"a": {"type": "string"}}}, {"a": "\ud800"}),
+    ({"properties": {"a": {"type": "string", "not": {"const": "x"}}}}, {"a": "\ud800"}),
+    ({"properties": {"a": {"type": "string"}}}, {"b": math.nan}),
+    ({"type": "array"}, [{"a": b"x"}]),
+    ({"anyOf": [{"type": "object"}, {"type": "null"}]}, {"a": {1: 2}}),
+    # Two branches fit; one of their covers would not take this text, which is that of the covers themselves.
+    ({"oneOf": [{"type": "string", "pattern": "^"}, {"type": "string"}]}, TEXT),
+]
+
+
+@pytest.mark.parametrize(("schema", "value"), REFUSED)
+def test_what_is_no_json_or_invalid_is_refused(schema: Mapping[str, object], value: object) -> None:
+    covered = cover(schema, {})
+    assert covered is not None
+    assert not accepts(compiled(covered, {}), value)
 
 
 def parameter(name: str, place: Location, schema: Schema, required: bool) -> Part:  # noqa: FBT001 - drawn so
