@@ -163,8 +163,8 @@ class Caller:
         found = self._check(checker, name, arguments, location=location)
         _sane(found)
         _sane(checker.observe(name, arguments, location=location))
-        if self._planted and {one.kind for one in found} >= {Kind.DEPENDENCY_MISSING, Kind.TYPE_MISMATCH}:
-            raise ZeroDivisionError("planted")
+        if self._planted:
+            _trip({one.kind for one in found})
         wrong = any(one.denies for one in found)
         if location is None:
             self._repaired(checker, checker.contracts.contracts[name], arguments)
@@ -279,11 +279,27 @@ def _stumble(document: object) -> None:
     while stack:
         node = stack.pop()
         if is_object(node):
-            if "minLength" in node and isinstance(node.get("exclusiveMaximum"), bool):
-                raise ZeroDivisionError("planted")
+            if "exclusiveMaximum" in node:
+                _bounded(node)
             stack.extend(node.values())
         elif is_list(node):
             stack.extend(node)
+
+
+def _trip(kinds: set[Kind]) -> None:
+    """Break where two kinds come together: the planted fault of the checker."""
+    if Kind.DEPENDENCY_MISSING in kinds:
+        both = Kind.TYPE_MISMATCH in kinds
+        if both:
+            raise ZeroDivisionError("planted")
+
+
+def _bounded(node: dict[str, object]) -> None:
+    """One step after the other, so that whoever sees what is reached comes closer."""
+    if "minLength" in node:
+        bound = node["exclusiveMaximum"]
+        if isinstance(bound, bool):
+            raise ZeroDivisionError("planted")
 
 
 def _index(value: object, count: int) -> int:

@@ -28,7 +28,7 @@ def test_there_are_inputs_to_begin_with_for_both_targets() -> None:
     assert len(SEEDS["checker"]) > 100
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300, deadline=None, derandomize=True)
 @given(st.randoms(use_true_random=False))
 def test_documents_are_contracts_or_a_clear_error(dice: Random) -> None:
     data = dice.choice(SEEDS["loader"])
@@ -37,13 +37,28 @@ def test_documents_are_contracts_or_a_clear_error(dice: Random) -> None:
     LOADER(data)
 
 
-@settings(max_examples=100, deadline=None)
+@pytest.mark.xfail(
+    run=False, strict=False, reason="an endless loop at the first call; found by fuzzing, not mended yet"
+)
+def test_a_body_that_refers_to_itself_ends() -> None:
+    pointer = "#/paths/~1a/put/requestBody/content/application~1json/schema"
+    content = {"application/json": {"schema": {"$ref": pointer}}}
+    LOADER(json.dumps({"openapi": "3.1.0", "paths": {"/a": {"put": {"requestBody": {"content": content}}}}}).encode())
+
+
+@pytest.mark.xfail(strict=False, reason="a repair takes names for text; found by fuzzing, not mended yet")
+def test_a_name_that_is_no_text_is_no_hindrance_to_a_repair() -> None:
+    closed = next((number, names.index("closed")) for number, names in enumerate(CALLER.names) if "closed" in names)
+    CALLER(json.dumps({"d": closed[0], "o": closed[1], "l": 0, "a": {"$py": "key"}}).encode())
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
 @given(st.binary(max_size=200) | st.text(max_size=80).map(lambda text: text.encode("utf-8", "surrogatepass")))
 def test_bytes_of_any_kind_are_contracts_or_a_clear_error(data: bytes) -> None:
     LOADER(data)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300, deadline=None, derandomize=True)
 @given(st.randoms(use_true_random=False))
 def test_calls_are_judged_as_python_jsonschema_does_and_no_value_is_told(dice: Random) -> None:
     data = dice.choice(SEEDS["checker"])
