@@ -36,6 +36,11 @@ def _read_only_parameter(case: Case) -> bool:
     return case.dialect in OLD and marked and not case.place.startswith("body") and case.mutation.pointer == ""
 
 
+def _other_header(case: Case) -> bool:
+    place, _, name = case.place.partition(" ")
+    return case.dialect != "2.0" and place == "header" and name.lower() in {"accept", "authorization", "content-type"}
+
+
 def _line_after(case: Case) -> bool:
     return case.mutation.detail == "line after" and any("pattern" in rule for rule in case.mutation.rules)
 
@@ -63,6 +68,13 @@ DIFFERENCES = (
         "OpenAPI 3.0.3, 4.7.24, readOnly: relevant only for Schema `properties` definitions. A schema that properties "
         "and a parameter share may have the mark; the oracle then refuses every value of the parameter",
         _read_only_parameter,
+    ),
+    Difference(
+        "a header that is described elsewhere",
+        REFUSED,
+        "OpenAPI 3.0.3, 4.7.12, Parameter Object, name: the definition of a parameter in the header named Accept, "
+        "Content-Type or Authorization SHALL be ignored",
+        _other_header,
     ),
     Difference(
         "a line feed after what a pattern ends with",
