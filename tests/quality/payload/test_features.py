@@ -29,7 +29,7 @@ REASONS = {
     "dynamic.yaml": set[str](),
     "legacy.yaml": {HEADER, FRACTION, READ_ONLY, LINE},
     "swagger.yaml": {FRACTION, LINE},
-    "references.yaml": {FRACTION},
+    "references.yaml": {FRACTION, READ_ONLY},
 }
 TOOLS = ("closed", "recursive", "composed", "listed", "draft_seven", "weather", "add", "note")
 
