@@ -31,6 +31,8 @@ __all__ = (
     "OpenAPIDriftGuard",
     "OpenAPIDriftVerdict",
     "OpenAPIDriftViolation",
+    "Spec",
+    "Vaccine",
     "openapi_doc_drift_guard_defaults",
     "vaccinate_openapi",
 )
