@@ -9,6 +9,7 @@ import datetime as dt
 import decimal
 import json
 import math
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
@@ -39,6 +40,10 @@ SECRET = "secret-value-of-the-call"  # noqa: S105 - it stands for one
 """Stands in values of calls alone, never in a name: it may be in nothing that the guard says."""
 
 _LONGEST = 4_000
+_APART = re.compile(r'"(?:pattern|patternProperties|format|dependencies|id|\$schema|\$recursiveRef|\$id|multipleOf)"')
+_NOWHERE: type[Exception] = import_module("referencing").exceptions.Unresolvable
+_ODD = (_NOWHERE, AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError, re.error)
+_VALUES: tuple[Json, ...] = ({}, {"a": 1}, {"a": "x", "b": 2}, {"x": None}, {"name": {"a": [1, "x", {}]}})
 
 
 def _cycle() -> object:
@@ -119,6 +124,10 @@ class Loader:
                 _sane(checker.check(name, arguments))
                 _sane(checker.observe(name, arguments))
             checker.check_result(name, {"a": 1}, status="200")
+        again: Json = msgspec.json.decode(msgspec.json.encode(document))
+        for name, schema in list(_tools(again))[:4]:
+            if name in contracts.contracts:
+                _agree(checker, name, schema)
 
 
 class Caller:
@@ -203,14 +212,36 @@ def _judges(roots: list[Json]) -> dict[tuple[int, str], _Judge]:
     return found
 
 
+def _agree(checker: Checker, name: str, schema: dict[str, Json]) -> None:
+    """Raise where python-jsonschema judges a value of a tool otherwise, whatever became of its schema.
+
+    Left out is what it does not mean alike: patterns (of Python), formats, keywords of other drafts, large numbers, and
+    schemas that are none.
+    """
+    if not _plain(schema, 0) or _APART.search(json.dumps(schema)):
+        return
+    library = import_module("jsonschema")
+    make = library.validators.validator_for(schema, default=library.Draft202012Validator)
+    try:
+        make.check_schema(schema)
+        judge: _Judge = make(schema)
+        values = [*_VALUES, *_values(Document(name, schema), schema)]
+        verdicts = [judge.is_valid(value) for value in values]
+    except (library.exceptions.SchemaError, library.exceptions.UnknownType, *_ODD):
+        return  # no schema, or one that leads nowhere or has no end
+    for value, allowed in zip(values, verdicts, strict=True):
+        if allowed is any(one.denies for one in checker.check(name, value)):
+            raise BrokenError(f"{name}: jsonschema says {allowed} of {json.dumps(value)[:300]}")
+
+
 def _tools(root: Json) -> Iterator[tuple[str, dict[str, Json]]]:
     entries = root.get("tools", []) if isinstance(root, dict) else root
     for entry in entries if isinstance(entries, list) else []:
         tool = entry.get("function", entry) if isinstance(entry, dict) else None
         if isinstance(tool, dict):
-            schema = tool.get("inputSchema", tool.get("parameters", tool.get("input_schema")))
-            if isinstance(schema, dict):
-                yield str(tool["name"]), schema
+            schemas = [tool[key] for key in ("inputSchema", "parameters", "input_schema") if key in tool]
+            if len(schemas) == 1 and isinstance(schemas[0], dict):
+                yield str(tool.get("name")), schemas[0]
 
 
 def _documents() -> dict[str, Json]:

@@ -93,8 +93,12 @@ class Document:
         return self.followed(node, pointer)[1] if alone else pointer
 
     def followed(self, node: Json, pointer: str) -> tuple[Json, str]:
-        """Return what a node is, and where, after every `$ref`."""
+        """Return what a node is, and where, after every `$ref`. KeyError: nowhere, or in a circle."""
+        seen: set[str] = set()
         while isinstance(node, dict) and isinstance(reference := node.get("$ref"), str):
+            if reference in seen:
+                raise KeyError(reference)
+            seen.add(reference)
             reference = reference.removeprefix(self.uri)
             if reference in self._targets:
                 return self._targets[reference], ""
