@@ -50,6 +50,7 @@ def test_what_a_setting_cannot_do_is_a_warning_and_all_is_not_well(theodolite: R
     text = (
         '[policy]\nhold = true\nmodes = {margin = "observe"}\n[tools]\nsend = "write"\n'
         "[detectors.anomaly]\nenabled = false\n[detectors.fusion]\nenabled = false\n"
+        "[detectors.payload]\nenabled = false\n"
     )
     (home / "theodolite.toml").write_text(text, encoding="utf-8")
     done = theodolite("doctor")
@@ -132,3 +133,17 @@ def test_a_plug_in_that_cannot_be_loaded_is_named_and_stops_no_scan(
         assert scanned.returncode == 0
         assert scanned.stderr.startswith("warning: plug-in left out: nowhere_at_all:It")
         assert scanned.stderr.count("\n") == 1
+
+
+def test_it_says_how_many_contracts_calls_are_held_against(theodolite: Run, home: Path) -> None:
+    assert "none of yours" in theodolite("doctor").stdout
+    (home / "tools.json").write_text('[{"name": "a", "inputSchema": {}}, {"name": "b"}]', encoding="utf-8")
+    (home / "theodolite.toml").write_text('[detectors.payload]\ncontracts = ["tools.json"]\n', encoding="utf-8")
+    held = msgspec.json.decode(theodolite("doctor", "-f", "json").stdout, type=Health).contracts
+    assert held is not None
+    assert (held.files, held.contracts, held.gaps) == (("tools.json",), 1, 1)
+    assert "1 operation of 1 file, 1 place not checked" in " ".join(theodolite("doctor").stdout.split())
+    (home / "tools.json").unlink()
+    done = theodolite("doctor")
+    assert done.exit_code == 2
+    assert "BROKEN: theodolite.toml: tools.json cannot be read" in done.stdout

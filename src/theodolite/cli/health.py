@@ -23,15 +23,26 @@ from theodolite.config.plugins import GROUPS, SWITCH, PluginWarning, plugins
 from theodolite.config.probing import check_asking
 from theodolite.config.settings import FILE, Settings, StoreSettings, naming, read_settings, trusted_tools
 from theodolite.config.wiring import Instrument, wire
+from theodolite.core.arguments import is_sequence
 from theodolite.core.errors import TheodoliteError
 from theodolite.core.intent import Effect
 from theodolite.core.policy import Mode
 from theodolite.core.reading import Status
 from theodolite.core.redaction import Profile
-from theodolite.reports.layout import Block, Heading, Paragraph, Span, Table, plain
+from theodolite.detectors.payload.detector import PayloadDetector
+from theodolite.reports.layout import Block, Heading, Paragraph, Span, Table, counted, plain
 from theodolite.reports.trusted import trusting
 
-__all__ = ("BandHealth", "DetectorHealth", "Health", "PolicyHealth", "StoreHealth", "examine", "told")
+__all__ = (
+    "BandHealth",
+    "ContractsHealth",
+    "DetectorHealth",
+    "Health",
+    "PolicyHealth",
+    "StoreHealth",
+    "examine",
+    "told",
+)
 
 PACKAGES = ("theodolite", "anyio", "msgspec", "phonenumbers", "rich", "sqlalchemy", "typer")
 # Seconds that a bare import of this package may take before something is wrong with the machine.
@@ -80,13 +91,21 @@ class PolicyHealth(Struct, frozen=True, kw_only=True):
     trusted: tuple[str, ...]
 
 
+class ContractsHealth(Struct, frozen=True, kw_only=True):
+    """The contracts of the settings that calls are held against, and how many places of them are not checked."""
+
+    files: tuple[str, ...]
+    contracts: int
+    gaps: int
+
+
 class Health(Struct, frozen=True, kw_only=True):
     """What was found. `import_ms` is how long `import theodolite` takes in a fresh interpreter, without starting it.
 
     `broken` has one message for each thing that keeps the configuration from working, `warnings` one for each setting
     that cannot do what it says, `plugins` names what each group of entry points offers, `left_out` says why a plug-in
     was not loaded. An extra maps to whether all of it is there. `policy` and `store` are null where the settings cannot
-    be read; without a working configuration there are no readers and no detectors.
+    be read; without a working configuration there are no readers, no detectors and no contracts.
     """
 
     python: str
@@ -106,6 +125,7 @@ class Health(Struct, frozen=True, kw_only=True):
     left_out: tuple[str, ...]
     readers: tuple[str, ...]
     detectors: tuple[DetectorHealth, ...]
+    contracts: ContractsHealth | None
     store: StoreHealth | None
 
     @property
@@ -154,6 +174,7 @@ def examine(config: Path | None) -> Health:
         left_out=tuple([str(warning.message) for warning in said if issubclass(warning.category, PluginWarning)]),
         readers=tuple([reader.name for reader in instrument.readers]) if instrument else (),
         detectors=tuple(_detectors(instrument)) if instrument else (),
+        contracts=_contracts(instrument) if instrument else None,
         store=None if settings is None else _store_of(settings.store),
     )
 
@@ -232,6 +253,17 @@ def _detectors(instrument: Instrument) -> Iterator[DetectorHealth]:
         yield DetectorHealth(name=detector.name, version=detector.version, bands=tuple(bands))
 
 
+def _contracts(instrument: Instrument) -> ContractsHealth | None:
+    """Return what the detector of payloads was given; None where it was given nothing, or is off."""
+    for detector in instrument.monitor.detectors:
+        if isinstance(detector, PayloadDetector) and detector.contracts is not None:
+            held = detector.contracts
+            named = instrument.settings.detectors[detector.name]["contracts"]
+            files = tuple([str(file) for file in named]) if is_sequence(named) else ()
+            return ContractsHealth(files=files, contracts=len(held.contracts), gaps=len(held.gaps))
+    return None
+
+
 def _blocks(health: Health) -> Iterator[Block]:
     yield Heading((Span("This installation"),))
     yield _rows(
@@ -270,12 +302,21 @@ def _settings(health: Health) -> Iterator[Block]:
     if health.store is not None:
         kept = f"{health.store.path or 'nothing is kept'}, profile {health.store.profile}"
         rows.append(("store", f"{kept}, {'sealed with a key' if health.store.keyed else 'without a key'}"))
+    if not health.broken:
+        rows.append(("contracts", _held(health.contracts)))
     yield _rows(*rows)
     if health.policy is not None:
         yield Heading((Span("Policy"),))
         yield _policy(health.policy)
         for line in trusting(health.policy.trusted):
             yield Paragraph((Span(line),))
+
+
+def _held(held: ContractsHealth | None) -> str:
+    if held is None:
+        return "none of yours: a call is held against the schema that its session declares"
+    gaps = f", {counted(held.gaps, 'place')} not checked: `theodolite guard lint` says which" if held.gaps else ""
+    return f"{counted(held.contracts, 'operation')} of {counted(len(held.files), 'file')}{gaps}"
 
 
 def _verdict(health: Health) -> str:

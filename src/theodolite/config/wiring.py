@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar, cast
 
+from theodolite.config.contracts import checked_by
 from theodolite.config.grading import fitted
 from theodolite.config.models import played, players
 from theodolite.config.plugins import leave_out, plugins
@@ -364,6 +365,8 @@ def _detector(name: str, kind: Callable[..., AnyDetector], settings: Settings) -
     make = configured(name, kind, table)
     if name == BehaviorDetector.name:
         make = partial(given_to_ask(make, table, settings), alone=not _hears(settings))
+    elif name == PayloadDetector.name:
+        make = checked_by(make, table, settings)
     return make() if name in _DETECTORS else _usable(f"the detector {name!r}", make, _try_detector)
 
 

@@ -101,7 +101,7 @@ class Compiler:
                 "nothing is ever fetched, so put what it names into the document"
             )
         path = tuple(error.instance_path)
-        at = where if _leads(schema, path) else ""
+        at = where if _leads(self._entry(schema)[0], path) else ""
         for key in path:
             at = pointer(at, key)
         if isinstance(error.kind, ValidationErrorKind.Format):

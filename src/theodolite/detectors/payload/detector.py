@@ -34,11 +34,15 @@ _LONGEST = 1_000_000
 
 
 class PayloadSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`[detectors.payload]`: whether formats deny, and whether what a contract does not declare is told."""
+    """`[detectors.payload]`: whether formats deny, and whether what a contract does not declare is told.
+
+    `contracts` names files with contracts, which whoever wires the detector reads and gives to it.
+    """
 
     enabled: bool = True
     formats: bool = False
     observe: bool = True
+    contracts: tuple[str, ...] = ()
 
 
 class PayloadState(Struct, kw_only=True):
@@ -90,6 +94,11 @@ class PayloadDetector:
         self._own = None if contracts is None else Checker(contracts, formats=self._settings.formats)
         # What is kept here changes no answer, only when it comes.
         self._of = lru_cache(maxsize=_KEPT)(self._made)
+
+    @property
+    def contracts(self) -> Contracts | None:
+        """Return those that the operator gave."""
+        return None if self._own is None else self._own.contracts
 
     def begin(self) -> PayloadState:
         """Return the state of a session that declared no tools."""
