@@ -79,7 +79,14 @@ def event(kind: Callable[..., _T], **fields: SearchStrategy[object]) -> SearchSt
 
 flag = st.none() | st.booleans()
 tool = st.builds(
-    Tool, name=text, description=text, parameters=maybe(schema), read_only=flag, destructive=flag, open_world=flag
+    Tool,
+    name=text,
+    description=text,
+    parameters=maybe(schema),
+    results=maybe(schema),
+    read_only=flag,
+    destructive=flag,
+    open_world=flag,
 )
 evidence = st.builds(
     Evidence, kind=st.just("margin.passage"), seqs=many(count), path=text, expected=text, observed=text

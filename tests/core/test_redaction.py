@@ -74,6 +74,7 @@ PLANTED: list[AnyEvent] = [
     ToolCallProposed(tool=SECRET, call=SECRET, arguments={SECRET: {SECRET: [SECRET, {"k": SECRET}]}}),
     ToolCallProposed(tool="t", arguments={f"{SECRET}": object()}),
     ToolsDeclared(tools=(Tool(name=SECRET, description=SECRET, parameters=Raw(b'{"const":"hunter2-7f3a"}')),)),
+    ToolsDeclared(tools=(Tool(name="t", results=Raw(b'{"const":"hunter2-7f3a"}')),)),
     ModelCalled(model=SECRET),
     SystemPromptSet(prompt_hash=SECRET),
     HandedOff(to=SECRET, child=SECRET),

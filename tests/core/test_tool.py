@@ -1,4 +1,4 @@
-"""The parameters of a tool, which a hostile server may have written."""
+"""The schemas of a tool, which a hostile server may have written."""
 
 from __future__ import annotations
 
@@ -41,3 +41,17 @@ def test_parameters_are_kept_byte_for_byte() -> None:
     assert isinstance(kept, Raw)
     assert bytes(kept) == given
     assert Tool(name="t").parameters is UNSET
+
+
+def test_the_schema_of_results_is_held_to_the_same() -> None:
+    given = b'{ "type" : "object" }'
+    tool = Tool(name="t", results=Raw(given))
+    assert isinstance(tool.results, Raw)
+    assert bytes(tool.results) == given
+    assert (tool.parameters, Tool(name="t").results) == (UNSET, UNSET)
+    declared = ToolsDeclared(tools=(tool,))
+    assert decode_event(encode_event(declared)) == declared
+    with pytest.raises(EventError, match=r"^the results of the tool 't': too_deep at /a/a/.*; leave them UNSET$"):
+        Tool(name="t", results=Raw(nested(101)))
+    with pytest.raises(EventError, match="the results of a tool given as JSON must be one JSON object"):
+        Tool(name="t", results=Raw(b"[]"))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from io import BytesIO
 
 import pytest
-from msgspec import UNSET
+from msgspec import UNSET, Raw
 
 from theodolite.core.event import (
     AnyEvent,
@@ -493,6 +493,22 @@ def test_tools_come_from_everywhere_and_are_added_up() -> None:
         ("tool_search", "i", False),
         ("mcp_list_tools", "gone", True),
     ]
+
+
+@pytest.mark.parametrize("names", [("input_schema", "output_schema"), ("inputSchema", "outputSchema")])
+def test_a_listed_tool_may_say_what_it_returns(names: tuple[str, str]) -> None:
+    deep: dict[str, object] = {}
+    for _ in range(101):
+        deep = {"not": deep}
+    tools = [
+        {"name": "book", names[0]: {"type": "object"}, names[1]: {"type": "array"}},
+        {"name": "deep", names[1]: deep},
+    ]
+    found = read({"model": "m", "input": [{"type": "mcp_list_tools", "id": "l", "server_label": "s", "tools": tools}]})
+    [declared] = [item for item in found if isinstance(item, ToolsDeclared)]
+    said = [(tool.parameters, tool.results) for tool in declared.tools]
+    assert said == [(Raw(b'{"type":"object"}'), Raw(b'{"type":"array"}')), (UNSET, UNSET)]
+    assert "nested too deeply" in str(faults(found))
 
 
 @pytest.mark.parametrize(

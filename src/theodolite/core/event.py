@@ -141,25 +141,28 @@ class SystemPromptSet(HostEvent, frozen=True, kw_only=True, tag=True, gc=False):
 class Tool(Struct, frozen=True, kw_only=True, gc=False):
     """One tool that the agent may call, with the MCP hints where the host shows them (None: not shown).
 
-    `parameters` is the JSON of its schema. Raises EventError like an event, also for JSON that is not an object, or is
-    nested deeper than the arguments of a call may be.
+    `parameters` is the JSON of the schema of its arguments, `results` that of what it returns (`outputSchema` of MCP).
+    Raises EventError like an event, also for JSON that is not an object, or is nested deeper than the arguments of a
+    call may be.
     """
 
     name: str
     description: str = ""
     parameters: Raw | UnsetType = UNSET
+    results: Raw | UnsetType = UNSET
     read_only: bool | None = None
     destructive: bool | None = None
     open_world: bool | None = None
 
     def __post_init__(self) -> None:
         hold(self)
-        if isinstance(self.parameters, Raw):
-            _, foreign = freeze(thaw(self.parameters, "the parameters of a tool"))
-            if foreign:
-                fault = f"{foreign[0].type} at {foreign[0].path}"
-                raise EventError(f"the parameters of the tool {self.name!r}: {fault}; leave them UNSET")
-            force_setattr(self, "parameters", Raw(bytes(self.parameters)))  # the bytes under a Raw may be the caller's
+        for field, schema in (("parameters", self.parameters), ("results", self.results)):
+            if isinstance(schema, Raw):
+                _, foreign = freeze(thaw(schema, f"the {field} of a tool"))
+                if foreign:
+                    fault = f"{foreign[0].type} at {foreign[0].path}"
+                    raise EventError(f"the {field} of the tool {self.name!r}: {fault}; leave them UNSET")
+                force_setattr(self, field, Raw(bytes(schema)))  # the bytes under a Raw may be the caller's
 
 
 class ToolsDeclared(HostEvent, frozen=True, kw_only=True, tag=True, gc=False):

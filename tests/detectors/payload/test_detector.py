@@ -149,3 +149,33 @@ def test_a_state_that_was_saved_and_restored_judges_alike() -> None:
     again = msgspec.json.decode(msgspec.json.encode(state), type=type(state))
     other = PayloadDetector()
     assert other.update(again, call("count"), Window()) == detector.update(state, call("count"), Window())
+
+
+def test_what_a_tool_of_the_session_returns_is_held_against_what_it_declared() -> None:
+    schema = Raw(msgspec.json.encode(SCHEMA))
+    tools = ToolsDeclared(
+        tools=(
+            Tool(name="count", parameters=schema, results=schema),
+            Tool(name="mute", parameters=schema),
+            Tool(name="broken", results=Raw(b'{"type": "strng"}')),
+        )
+    )
+    bad, fine = '{"n": "3"}', '{"n": 3}'
+    for text, error, scores in [(bad, False, [1.0]), (fine, False, [0.0]), (bad, True, []), ("no JSON", False, [])]:
+        found = said(tools, ToolResultObserved(tool="count", text=text, error=error))
+        assert [(one.code, one.score) for one in found if isinstance(one, Reading)] == [(RESULT, s) for s in scores]
+    assert said(tools, ToolResultObserved(tool="mute", text=bad)) == []
+    [failure] = said(tools, ToolResultObserved(tool="broken", text=bad))
+    assert isinstance(failure, Failure)
+    assert said(ToolsDeclared(tools=()), ToolResultObserved(tool="count", text=bad)) == []
+    _, shown = decisions(tools, ToolResultObserved(tool="count", text=bad))
+    assert [(signal.code, signal.alarmed) for signal in shown.signals] == [(RESULT, True)]
+    assert shown.allowed
+
+
+def test_the_contract_of_the_operator_goes_before_what_the_session_declares_of_results() -> None:
+    declared = ToolsDeclared(tools=(Tool(name="count", results=Raw(b'{"type": "array"}')),))
+    detector = PayloadDetector(contracts=contracts())
+    [reading] = said(declared, ToolResultObserved(tool="count", text='{"n": 3}'), detector=detector)
+    assert isinstance(reading, Reading)
+    assert reading.score == 0.0

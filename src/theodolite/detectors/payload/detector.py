@@ -48,10 +48,12 @@ class PayloadSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 class PayloadState(Struct, kw_only=True):
     """The tools on offer, with the JSON of their schemas, empty where none was shown; `full` where there were too many.
 
-    `declared` says that a declaration was seen. Bounded: 4,096 tools and 4 million characters.
+    `results` has the schemas of what tools return, where one was shown. `declared` says that a declaration was seen.
+    Bounded: 4,096 tools and 4 million characters.
     """
 
     tools: dict[str, str] = {}
+    results: dict[str, str] = {}
     declared: bool = False
     full: bool = False
 
@@ -62,8 +64,8 @@ class PayloadDetector:
     `contracts` are those that the operator gives (an OpenAPI document, a list of tools); without one for a tool, the
     schema counts that the session's own declaration shows. A tool without either is not judged. A call of a tool that
     is in neither, where there is one of them, is `unknown_operation`. `payload.result` is the same for what a tool
-    returned, where it reported no failure and its result is published and JSON; it does not act, since what the agent
-    did is done, and servers are seldom exact.
+    returned, where it reported no failure, a schema of its results is in the contracts or in the declaration, and it is
+    JSON; it does not act, since what the agent did is done, and servers are seldom exact.
 
     Evidence has the kind, the JSON Pointer and the types, never a value of the call. What does not deny stands after
     what does, as `payload.undeclared_field` and the like.
@@ -111,12 +113,13 @@ class PayloadDetector:
             return self._declare(state, event)
         if isinstance(event, ToolCallProposed):
             return self._call(state, event)
-        return self._result(event) if isinstance(event, ToolResultObserved) else ()
+        return self._result(state, event) if isinstance(event, ToolResultObserved) else ()
 
     def _declare(self, state: PayloadState, event: ToolsDeclared) -> tuple[Failure, ...]:
         texts = {tool.name: _text(tool.parameters) for tool in event.tools[:_TOOLS]}
-        state.full = len(event.tools) > _TOOLS or sum(map(len, texts.values())) > _ROOM
-        state.tools = {} if state.full else texts
+        results = {tool.name: _text(tool.results) for tool in event.tools[:_TOOLS] if tool.results is not UNSET}
+        state.full = len(event.tools) > _TOOLS or sum(map(len, (*texts.values(), *results.values()))) > _ROOM
+        state.tools, state.results = ({}, {}) if state.full else (texts, results)
         state.declared = True
         return (self._blind("more tools were declared than are kept: none of them is checked"),) if state.full else ()
 
@@ -137,27 +140,40 @@ class PayloadDetector:
             found += tuple([one for one in checker.observe(event.tool, arguments) if one not in found])
         return (self._reading(SHAPE, event, found),)
 
-    def _result(self, event: ToolResultObserved) -> tuple[Reading, ...]:
-        contract = self._own.contracts.find(event.tool) if self._own is not None else None
-        if self._own is None or contract is None or not contract.results or event.error or event.text is UNSET:
+    def _result(self, state: PayloadState, event: ToolResultObserved) -> tuple[Reading | Failure, ...]:
+        if event.error or event.text is UNSET:
             return ()
+        checker = self._result_checker(state, event.tool)
+        if checker is None or isinstance(checker, Failure):
+            return () if checker is None else (checker,)
         try:
             value: object = msgspec.json.decode(event.text) if len(event.text) <= _LONGEST else UNSET
         except (msgspec.DecodeError, RecursionError, UnicodeError):
             value = UNSET
-        return () if value is UNSET else (self._reading(RESULT, event, self._own.check_result(event.tool, value)),)
+        return () if value is UNSET else (self._reading(RESULT, event, checker.check_result(event.tool, value)),)
+
+    def _result_checker(self, state: PayloadState, tool: str) -> Checker | Failure | None:
+        """Return what checks the results of a tool: the operator's contract of it goes first, also without any."""
+        contract = self._own.contracts.find(tool) if self._own is not None else None
+        if contract is not None:
+            return self._own if contract.results else None
+        text = state.results.get(tool, "")
+        return self._of(tool, "{}", text) if text else None
 
     def _checker(self, state: PayloadState, tool: str) -> Checker | Failure | None:
         """Return what checks the calls of a tool, a Failure where its schema is none, or None without a schema."""
         if self._own is not None and self._own.contracts.find(tool) is not None:
             return self._own
         text = state.tools.get(tool, "")
-        return self._of(tool, text) if text else None
+        return self._of(tool, text, "null") if text else None
 
-    def _made(self, tool: str, text: str) -> Checker | Failure:
+    def _made(self, tool: str, arguments: str, results: str) -> Checker | Failure:
         try:
-            schema: object = msgspec.json.decode(text)
-            return Checker(read([{"name": tool, "inputSchema": schema}]), formats=self._settings.formats)
+            schemas: dict[str, object] = {
+                "inputSchema": msgspec.json.decode(arguments),
+                "outputSchema": msgspec.json.decode(results),
+            }
+            return Checker(read([{"name": tool, **schemas}]), formats=self._settings.formats)
         except ConfigError as error:
             detail = f"the declared schema of a tool cannot be checked: {error}"
             return Failure(detector=self.name, version=self.version, cause=Cause.MALFORMED, detail=detail)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Annotated, Literal, NamedTuple, TypeAlias, TypedDict, TypeVar
 
-from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 from msgspec.json import Decoder
 
 from theodolite.core.arguments import freeze
@@ -58,7 +58,8 @@ _T = TypeVar("_T")
 class Declaration(Struct, frozen=True):
     """A tool on offer; one of the provider's may go by its type.
 
-    Anthropic and MCP call the parameters `input_schema`, and MCP gives hints beside them.
+    Anthropic and MCP call the parameters `input_schema`, and MCP gives hints beside them, and a schema of what comes
+    back; some recordings keep the names of its own protocol.
     """
 
     name: str | None = None
@@ -66,6 +67,9 @@ class Declaration(Struct, frozen=True):
     description: str | None = None
     parameters: dict[str, object] | None = None
     input_schema: dict[str, object] | None = None
+    output_schema: dict[str, object] | None = None
+    of_arguments: dict[str, object] | None = field(default=None, name="inputSchema")
+    of_results: dict[str, object] | None = field(default=None, name="outputSchema")
     annotations: dict[str, object] | None = None
 
 
@@ -275,20 +279,29 @@ class Conversation:
         if not name:
             self.fault(field, "a tool without a name")
             return []
-        schema = declared.parameters if declared.input_schema is None else declared.input_schema
-        parameters, foreign = (UNSET, ()) if schema is None else freeze(schema)
-        if foreign:
-            self.fault(f"{field}.parameters", "nested too deeply to be read")
         hints = declared.annotations or {}
         tool = Tool(
             name=name,
             description=declared.description or "",
-            parameters=UNSET if foreign else parameters,
+            parameters=self._schema(
+                f"{field}.parameters", declared.input_schema, declared.of_arguments, declared.parameters
+            ),
+            results=self._schema(f"{field}.results", declared.output_schema, declared.of_results),
             read_only=_hint(hints, "readOnlyHint"),
             destructive=_hint(hints, "destructiveHint"),
             open_world=_hint(hints, "openWorldHint"),
         )
         return [tool]
+
+    def _schema(self, field: str, *given: dict[str, object] | None) -> Raw | UnsetType:
+        """Return the first schema that is given; none where it nests too deeply, which is reported."""
+        schema = next((one for one in given if one is not None), None)
+        if schema is None:
+            return UNSET
+        kept, foreign = freeze(schema)
+        if foreign:
+            self.fault(field, "nested too deeply to be read")
+        return UNSET if foreign else kept
 
     def declares(self, tools: Iterable[Tool], source: Source = Source.SYSTEM, *, gone: Iterable[str] = ()) -> None:
         """Tell the tools on offer from here on: those before, without those that are gone, and with new ones.
