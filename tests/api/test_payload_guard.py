@@ -5,19 +5,23 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Callable, Mapping
+from threading import Thread
 
 import anyio
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from theodolite.api.payload import (
     DriftMode,
+    Mover,
     OpenAPIDivergenceKind,
     OpenAPIDriftDecision,
     OpenAPIDriftGuard,
     OpenAPIDriftVerdict,
     OpenAPIDriftViolation,
+    ShapeDrift,
     openapi_doc_drift_guard_defaults,
     vaccinate_openapi,
 )
@@ -287,3 +291,108 @@ def test_the_preset_has_the_keys_that_its_users_know() -> None:
         "drift_mode": "warn",
         "spec": SPEC,
     }
+
+
+WRONG: Mapping[str, object] = {"email": "a", "age": "three"}
+RIGHT: Mapping[str, object] = {"email": "a", "age": 3}
+
+
+def tracking(baseline: int = 100, *, observe: bool = False) -> OpenAPIDriftGuard:
+    return OpenAPIDriftGuard(spec=SPEC, track=ShapeDrift(baseline=baseline), observe=observe)
+
+
+def test_a_rise_is_told_once_by_the_call_that_shows_it() -> None:
+    guard = tracking()
+    told = [guard.evaluate(operation_id="createUser", args=WRONG if n >= 300 else RIGHT) for n in range(330)]
+    [(call, shift)] = [(n, shift) for n, decision in enumerate(told) for shift in decision.shifts]
+    assert call >= 300
+    assert (shift.operation, shift.pointer, shift.kind, shift.since) == ("createUser", "/age", Kind.TYPE_MISMATCH, 301)
+    assert not told[call].allowed
+    assert told[call].observations == ()
+
+
+@given(st.lists(st.booleans(), max_size=60))
+def test_rates_count_every_call_also_the_valid_ones(calls: list[bool]) -> None:
+    guard = tracking(baseline=60)
+    for wrong in calls:
+        guard.evaluate(operation_id="POST /users", args=WRONG if wrong else RIGHT)
+        guard.evaluate(operation_id="unheard_of", args={})
+    if not any(calls):
+        assert guard.rates() == ()
+        return
+    [rate] = guard.rates()
+    assert (rate.operation_id, rate.pointer, rate.exactly) == ("createUser", "/age", Kind.TYPE_MISMATCH)
+    assert rate.kind is OpenAPIDivergenceKind.TYPE_MISMATCH
+    assert (rate.before.k, rate.before.n, rate.now.n) == (sum(calls), len(calls), 0)
+    low, high = rate.before.interval
+    assert 0 <= low <= high <= 1
+
+
+def test_what_is_only_observed_counts_where_it_is_looked_for() -> None:
+    notes = {"type": "object", "properties": {"a": {"type": "string"}}}
+    for observe in (True, False):
+        guard = OpenAPIDriftGuard(spec=[{"name": "n", "inputSchema": notes}], track=True, observe=observe)
+        assert guard.evaluate(operation_id="n", args={"b": 1}).allowed
+        kinds = [(rate.pointer, rate.exactly) for rate in guard.rates()]
+        assert kinds == ([("/*", Kind.UNDECLARED_FIELD)] if observe else [])
+
+
+def test_a_guard_that_does_not_track_keeps_nothing() -> None:
+    guard = OpenAPIDriftGuard(spec=SPEC)
+    assert guard.evaluate(operation_id="createUser", args=WRONG).shifts == ()
+    assert (guard.drift, guard.rates()) == (None, ())
+
+
+def test_what_is_tracked_is_saved_and_goes_on() -> None:
+    guard = tracking()
+    for _ in range(50):
+        guard.evaluate(operation_id="createUser", args=WRONG)
+    saved = msgspec.json.encode(guard.drift)
+    other = OpenAPIDriftGuard(spec=SPEC, track=msgspec.json.decode(saved, type=ShapeDrift))
+    for one in (guard, other):
+        one.evaluate(operation_id="createUser", args=RIGHT)
+    assert guard.rates() == other.rates() != ()
+
+
+def test_another_kind_of_track_is_refused() -> None:
+    with pytest.raises(ConfigError, match="track is True, False or a ShapeDrift"):
+        OpenAPIDriftGuard(spec=SPEC, track="yes")  # type: ignore[arg-type] # pyright: ignore[reportArgumentType] - as untyped hosts do
+
+
+def test_no_call_is_lost_between_threads() -> None:
+    guard = tracking(baseline=10_000)
+
+    def work() -> None:
+        for _ in range(200):
+            guard.evaluate(operation_id="createUser", args=WRONG)
+
+    threads = [Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    [rate] = guard.rates()
+    assert (rate.before.k, rate.before.n) == (800, 800)
+
+
+@pytest.mark.parametrize(
+    ("args", "mover"),
+    [
+        ({"a": 1}, Mover.CONTRACT),
+        ({"b": 1}, Mover.BOTH),
+        ({"a": 1, "b": 1}, Mover.NEITHER),
+        ({}, Mover.MODEL),
+        (None, Mover.MODEL),
+    ],
+)
+def test_the_same_call_against_both_contracts_says_who_moved(args: object, mover: Mover) -> None:
+    old, new = (OpenAPIDriftGuard(spec=[{"name": "n", "inputSchema": {"required": [key]}}], track=True) for key in "ab")
+    assert new.attribute(operation_id="n", args=args, pinned=old) is mover
+    assert new.rates() == old.rates() == ()
+
+
+def test_an_operation_that_came_or_went_is_the_contracts_doing() -> None:
+    old, new = (OpenAPIDriftGuard(spec=[{"name": name, "inputSchema": {}}]) for name in ("before", "after"))
+    assert new.attribute(operation_id="before", pinned=old) is Mover.CONTRACT
+    assert new.attribute(operation_id="after", pinned=old) is Mover.BOTH
+    assert new.attribute(operation_id="neither", pinned=old) is Mover.MODEL

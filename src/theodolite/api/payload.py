@@ -11,26 +11,34 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from functools import partial, wraps
+from threading import Lock
 from typing import ParamSpec, Protocol, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from theodolite.contracts import read
 from theodolite.core.arguments import is_mapping, is_sequence
 from theodolite.core.contract import Contract, Contracts, Divergence, Group, Kind, Location
 from theodolite.core.errors import ConfigError
 from theodolite.core.text import brief
+from theodolite.detectors.payload.drift import Mover, Rate, ShapeDrift, Shift, attribution
 from theodolite.detectors.payload.engine import Checker
 from theodolite.detectors.payload.repair import Plan, message, plan
 
 __all__ = (
     "DriftMode",
+    "Mover",
     "OpenAPIDivergence",
     "OpenAPIDivergenceKind",
     "OpenAPIDriftDecision",
     "OpenAPIDriftGuard",
+    "OpenAPIDriftRate",
     "OpenAPIDriftVerdict",
     "OpenAPIDriftViolation",
+    "Rate",
+    "ShapeDrift",
+    "Shift",
     "Spec",
     "Vaccine",
     "openapi_doc_drift_guard_defaults",
@@ -91,7 +99,8 @@ class OpenAPIDriftDecision(Struct, frozen=True, kw_only=True):
     `observations` stop nothing: fields that an open schema takes and does not declare, formats that are advice.
     `known_operation` is False where the contract has no such operation. `retry` is a short message that may be handed
     back to the model, and `repair` a plan that makes the arguments valid; neither is applied, both are absent where
-    there is nothing to mend or no plan was found.
+    there is nothing to mend or no plan was found. `shifts` are the rates that this call shows to have risen, where the
+    guard keeps them: mostly none, and no reason for `allowed`.
     """
 
     allowed: bool
@@ -103,6 +112,22 @@ class OpenAPIDriftDecision(Struct, frozen=True, kw_only=True):
     known_operation: bool = True
     repair: Plan | None = None
     retry: str = ""
+    shifts: tuple[Shift, ...] = ()
+
+
+class OpenAPIDriftRate(Struct, frozen=True, kw_only=True):
+    """How often calls of an operation diverged at one place in one way: `before` in its baseline, and `now` since then.
+
+    A rate is `k` of `n` calls, with Wilson's `interval` of 95 %. `pointer` has `*` for each index, and for a name that
+    nobody declared. Places at which no call diverged have none.
+    """
+
+    operation_id: str
+    pointer: str
+    kind: OpenAPIDivergenceKind
+    exactly: Kind
+    before: Rate
+    now: Rate
 
 
 class OpenAPIDriftViolation(Exception):  # noqa: N818 - the name that users have in their except clauses
@@ -119,8 +144,11 @@ class OpenAPIDriftGuard:
     `spec` is the document as a mapping (a list for tools), or Contracts that were read before; a file is read by
     `theodolite.readers.specification`. `drift_mode` is strict (drift is refused), warn (told to the log
     `theodolite.payload`, one record a call) or shadow (returned, and nothing else). With `observe` decisions also tell
-    what the contract does not declare and does not forbid either, some 2 us a value. Without state but for compiled
-    validators: safe for threads. Nothing is ever fetched.
+    what the contract does not declare and does not forbid either, some 2 us a value. Nothing is ever fetched.
+
+    With `track` each call of a known operation counts: `rates` tells how often they diverge and where, and a decision
+    has `shifts` once that has become more often than it was. It takes True, or a ShapeDrift with a baseline of its own
+    or restored from JSON; `drift` is the one in use. Retries of one call count as calls. Safe for threads.
 
     Raises ConfigError, with the place in the document, for one that cannot be held against, and for another mode.
 
@@ -131,8 +159,17 @@ class OpenAPIDriftGuard:
     (False, [('type_mismatch', 'amount', 'integer', 'string')])
     """
 
-    def __init__(self, *, spec: Spec, drift_mode: str = DriftMode.STRICT, observe: bool = False) -> None:
+    def __init__(
+        self,
+        *,
+        spec: Spec,
+        drift_mode: str = DriftMode.STRICT,
+        observe: bool = False,
+        track: bool | ShapeDrift = False,
+    ) -> None:
         self.mode = _mode(drift_mode)
+        self.drift = _drift(track)
+        self._counting = Lock()
         self._observes = observe
         if not isinstance(spec, Contracts):
             _check_document(spec)
@@ -150,27 +187,69 @@ class OpenAPIDriftGuard:
             return self._unknown(operation_id)
         arguments = _NONE if args is None else args
         found = self._checker.check(operation_id, arguments)
-        told = tuple([_told(one) for one in found if not one.denies])
         if self._observes:
-            told += tuple([_told(one) for one in self._checker.observe(operation_id, arguments)])
+            found += self._checker.observe(operation_id, arguments)
+        shifts = self._counted(contract.name, found)
+        told = tuple([_told(one) for one in found if not one.denies])
         denying = [one for one in found if one.denies]
         if denying:
-            return self._said(self._drifted(contract, arguments, denying, told))
+            drifted = self._drifted(contract, arguments, denying)
+            return self._said(replace(drifted, observations=told, shifts=shifts))
         return OpenAPIDriftDecision(
             allowed=True,
             verdict=OpenAPIDriftVerdict.ALLOW,
             detail=f"the arguments fit the contract of {brief(operation_id)}",
             operation_id=operation_id,
             observations=told,
+            shifts=shifts,
         )
 
-    def _drifted(
-        self,
-        contract: Contract,
-        arguments: object,
-        denying: Sequence[Divergence],
-        told: tuple[OpenAPIDivergence, ...],
-    ) -> OpenAPIDriftDecision:
+    def rates(self) -> tuple[OpenAPIDriftRate, ...]:
+        """Return how often calls diverged, by operation, place and kind; nothing from a guard that does not track.
+
+        >>> guard = OpenAPIDriftGuard(spec=[{"name": "pay", "inputSchema": {"required": ["amount"]}}], track=True)
+        >>> decisions = [guard.evaluate(operation_id="pay", args=args) for args in ({"amount": 1}, {}, {"amount": 2})]
+        >>> [(rate.pointer, rate.exactly.value, rate.before.k, rate.before.n) for rate in guard.rates()]
+        [('/amount', 'missing_required', 1, 3)]
+        """
+        if self.drift is None:
+            return ()
+        with self._counting:
+            rates = self.drift.rates()
+        return tuple(
+            [
+                OpenAPIDriftRate(
+                    operation_id=name, pointer=pointer, kind=kind.group, exactly=kind, before=before, now=now
+                )
+                for name, pointer, kind, before, now in rates
+            ]
+        )
+
+    def attribute(self, *, operation_id: str, args: object = None, pinned: OpenAPIDriftGuard) -> Mover:
+        """Return who moved, the model or the contract, by whether `pinned`, the contract as it was, takes the call too.
+
+        `Mover.MODEL` where neither takes it, `CONTRACT` where only the pinned one does, `BOTH` where only the one of
+        this guard does, `NEITHER` where both do. An operation that a contract has not is one that it does not take.
+        Counts nothing. Raises nothing for what `args` holds.
+
+        >>> old = OpenAPIDriftGuard(spec=[{"name": "pay", "inputSchema": {"required": ["amount"]}}])
+        >>> new = OpenAPIDriftGuard(spec=[{"name": "pay", "inputSchema": {"required": ["amount", "currency"]}}])
+        >>> new.attribute(operation_id="pay", args={"amount": 3}, pinned=old).value
+        'contract'
+        """
+        arguments = _NONE if args is None else args
+        return attribution(partial(pinned._takes, operation_id), partial(self._takes, operation_id), arguments)
+
+    def _takes(self, operation_id: str, arguments: object) -> bool:
+        return _is_text(operation_id) and self._fits(operation_id, arguments)
+
+    def _counted(self, operation: str, found: Sequence[Divergence]) -> tuple[Shift, ...]:
+        if self.drift is None:
+            return ()
+        with self._counting:
+            return self.drift.update(operation, found)
+
+    def _drifted(self, contract: Contract, arguments: object, denying: Sequence[Divergence]) -> OpenAPIDriftDecision:
         repair = plan(contract, self.contracts.documents, arguments, partial(self._fits, contract.name))
         return OpenAPIDriftDecision(
             allowed=self.mode is not DriftMode.STRICT,
@@ -178,7 +257,6 @@ class OpenAPIDriftGuard:
             detail=_detail(contract.name, denying),
             operation_id=contract.name,
             divergences=tuple(map(_told, denying)),
-            observations=told,
             repair=repair,
             retry=message(denying, repair),
         )
@@ -326,6 +404,14 @@ def _mode(given: object) -> DriftMode:
         if mode == given:
             return mode
     raise ConfigError(f"drift_mode is one of {', '.join(DriftMode)}, not {brief(given)}")
+
+
+def _drift(track: object) -> ShapeDrift | None:
+    if isinstance(track, ShapeDrift):
+        return track
+    if not isinstance(track, bool):
+        raise ConfigError(f"track is True, False or a ShapeDrift, not {brief(track)}")
+    return ShapeDrift() if track else None
 
 
 def _check_document(spec: object) -> None:
