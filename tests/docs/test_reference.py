@@ -18,6 +18,7 @@ from theodolite.core.calibration import Band, Calibration
 from theodolite.core.event import HOST_EVENTS, AnyEvent, Event
 from theodolite.core.reading import Status
 from theodolite.core.store import Head, Record, Registry
+from theodolite.detectors.payload.drift import CODE
 from theodolite.reports.document import Document
 
 PAGES = Path(__file__).parents[2] / "docs" / "reference"
@@ -73,7 +74,7 @@ def test_each_code_has_a_page_and_a_line_in_the_table() -> None:
     with wire(
         Settings(plugins=False, detectors={"behavior": {"enabled": True}, "margin": {"enabled": True}})
     ) as instrument:
-        codes = {*instrument.monitor.fleet.bands, "monitor.failure"}
+        codes = {*instrument.monitor.fleet.bands, "monitor.failure", CODE}
     assert codes == {file.name.removesuffix(".md") for file in EXPLAINED.iterdir()}
     assert not [code for code in codes if f"/{code}.md)" not in _page("codes")]
 
@@ -83,7 +84,7 @@ def test_each_code_has_a_page_and_a_line_in_the_table() -> None:
     [
         *[[verb] for verb in ("demo", "scan", "probe", "report", "explain", "doctor")],
         *[["models", verb] for verb in ("pull", "list", "path")],
-        *[["guard", verb] for verb in ("lint", "check", "diff")],
+        *[["guard", verb] for verb in ("lint", "check", "diff", "drift")],
         *[["pin", verb] for verb in ("add", "verify")],
         *[["store", verb] for verb in ("verify", "heads", "export", "erase", "expire")],
     ],

@@ -7,11 +7,12 @@ from typing import Annotated
 
 import typer
 
-from theodolite.cli.choices import alternatives, one_of
+from theodolite.cli.choices import ShortForm, alternatives, one_of
 from theodolite.cli.exits import answering
 from theodolite.cli.grades import Graded, Heavy, Told
+from theodolite.cli.options import Paths, ReaderName
 
-__all__ = ("Form", "Spec", "check", "diff", "guard", "lint")
+__all__ = ("Form", "Spec", "check", "diff", "drift", "guard", "lint")
 
 guard = typer.Typer(no_args_is_help=True, help="Check calls against the contracts of tools and APIs.")
 
@@ -128,3 +129,50 @@ def diff(
         from theodolite.cli.guarding import differing  # noqa: PLC0415 - costs more than --help does
 
         raise typer.Exit(differing(old, new, form, fail_on))
+
+
+@guard.command(epilog="Example: theodolite guard drift recordings/ --spec openapi.json")
+def drift(  # noqa: PLR0917 - every option is an argument: that is how typer reads a command
+    paths: Paths,
+    spec: Annotated[
+        Path | None,
+        typer.Option(
+            "--spec",
+            metavar="SPEC",
+            help="Hold calls against this contract, in any form that `guard lint` reads.",
+            show_default="the tools that each session declares",
+        ),
+    ] = None,
+    form: Annotated[
+        ShortForm,
+        typer.Option(
+            "--format",
+            "-f",
+            parser=one_of(ShortForm),
+            metavar=alternatives(ShortForm),
+            help="text for people, json for programs.",
+        ),
+    ] = ShortForm.TEXT,
+    baseline: Annotated[
+        int,
+        typer.Option("--baseline", min=1, metavar="N", help="The first N calls of an operation say what is usual."),
+    ] = 500,
+    observe: Annotated[
+        bool,
+        typer.Option("--observe", metavar="", help="Count what the contract neither declares nor forbids, too."),
+    ] = False,
+    reader: ReaderName = None,
+) -> None:
+    """Say how often recorded calls diverge from their contracts, where and how, and whether that has risen.
+
+    Calls count in the order in which they are read, a folder by its file names. Of calls of an operation that fail one
+    after the other in a session, as retries do, the first counts. A rise is told with a chance of a false alarm of 1 in
+    100 for each operation, place and kind.
+
+    Exit status: 0 nothing has risen, 1 something has, 2 a file cannot be read or is of no known form, 3 no operation
+    was called more often than its baseline, or a part could not be read.
+    """
+    with answering():
+        from theodolite.cli.drifting import drifted  # noqa: PLC0415 - costs more than --help does
+
+        raise typer.Exit(drifted(tuple(paths), spec, form, baseline=baseline, observe=observe, reader=reader))

@@ -123,22 +123,32 @@ class PayloadDetector:
         state.declared = True
         return (self._blind("more tools were declared than are kept: none of them is checked"),) if state.full else ()
 
-    def _call(self, state: PayloadState, event: ToolCallProposed) -> tuple[Reading | Failure, ...]:
-        checker = self._checker(state, event.tool)
+    def divergences(self, state: PayloadState, call: ToolCallProposed) -> tuple[Divergence, ...] | Failure | None:
+        """Return where a call diverges from the contract of its tool; None where there is none to hold it against.
+
+        A Failure where nobody can say. It is what `update` tells of a call, uncut.
+        """
+        checker = self._checker(state, call.tool)
         if isinstance(checker, Failure):
-            return (checker,)
+            return checker
         if checker is None:
-            known = event.tool in state.tools or state.full or not (state.declared or self._own)
-            return () if known else (self._reading(SHAPE, event, (_unknown(),)),)
-        arguments = event.values()
+            known = call.tool in state.tools or state.full or not (state.declared or self._own)
+            return None if known else (_unknown(),)
+        arguments = call.values()
         if arguments is UNSET:
-            return (self._blind("the channel did not show the arguments of the call"),)
-        if event.foreign:
-            return (self._reading(SHAPE, event, tuple(map(_foreign, event.foreign))),)
-        found = checker.check(event.tool, arguments)
+            return self._blind("the channel did not show the arguments of the call")
+        if call.foreign:
+            return tuple(map(_foreign, call.foreign))
+        found = checker.check(call.tool, arguments)
         if self._settings.observe:
-            found += tuple([one for one in checker.observe(event.tool, arguments) if one not in found])
-        return (self._reading(SHAPE, event, found),)
+            found += tuple([one for one in checker.observe(call.tool, arguments) if one not in found])
+        return found
+
+    def _call(self, state: PayloadState, event: ToolCallProposed) -> tuple[Reading | Failure, ...]:
+        found = self.divergences(state, event)
+        if found is None:
+            return ()
+        return (found if isinstance(found, Failure) else self._reading(SHAPE, event, found),)
 
     def _result(self, state: PayloadState, event: ToolResultObserved) -> tuple[Reading | Failure, ...]:
         if event.error or event.text is UNSET:
