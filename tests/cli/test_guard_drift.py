@@ -92,7 +92,14 @@ def test_fewer_calls_than_the_baseline_cannot_be_judged(theodolite: Run, home: P
 
 
 def test_what_does_not_count_is_told(theodolite: Run, home: Path, spec: Path) -> None:
-    calls = [("count", WRONG), ("count", WRONG), ("count", RIGHT), ("count", RIGHT), ("other", {}), ("count", None)]
+    calls: list[tuple[str, object]] = [
+        ("count", WRONG),
+        ("count", WRONG),
+        ("count", RIGHT),
+        ("count", RIGHT),
+        ("other", {}),
+        ("count", None),
+    ]
     folder = recorded(home / "rec", [session("s", calls)])
     account = json.loads(theodolite("guard", "drift", folder, "--spec", spec, "-f", "json").stdout)
     assert account["facts"] == {
