@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 from enum import StrEnum
+from types import MappingProxyType
 
 from msgspec import Struct
 
 from theodolite.contracts.document import find, is_list, is_object, pointer_of
 
-__all__ = ("Direction", "Marks", "directions")
+__all__ = ("FORBIDS", "Direction", "Marks", "directions")
 
 # Longer chains of `$ref`s and `allOf`s are not followed to a mark; none was met beyond 4.
 _DEPTH = 16
+FORBIDS: Mapping[str, object] = MappingProxyType({"readOnly": True})
+"""What stands under `not` where a property may not be sent: it says why, and holds for every value."""
 
 
 class Direction(StrEnum):
@@ -38,7 +41,7 @@ class Marks(Struct, frozen=True, kw_only=True):
     A property is marked by its own schema, or by one that this refers to or holds in `allOf`. It counts for the
     `required` beside it and for that of the other members of an `allOf`, unless these are `$ref`s, whose target is the
     same wherever it is used. `siblings` says whether keywords beside a `$ref` count. Without a `direction` nothing is
-    marked.
+    marked. Each schema is looked at once, however often it is referred to.
     """
 
     root: dict[str, object]
@@ -52,7 +55,7 @@ class Marks(Struct, frozen=True, kw_only=True):
         wanted = set(_required(node))
         if not wanted:
             return
-        hidden = self._hidden(node, wanted, 0)
+        hidden = self._hidden(node, wanted)
         if not hidden:
             return
         changed = self._without({**node, **changes}, hidden)
@@ -71,31 +74,53 @@ class Marks(Struct, frozen=True, kw_only=True):
             new["allOf"] = [self._without(entry, hidden) if is_object(entry) else entry for entry in members]
         return new
 
-    def _hidden(self, node: dict[str, object], wanted: set[str], depth: int) -> set[str]:
+    def forbid(self, node: dict[str, object], changes: dict[str, object]) -> None:
+        """Forbid the properties of a schema that are marked, beside what it says of them. Writes what changes.
+
+        They stand in a further member of `allOf`, so that what refers to the schema of a property finds it as it was.
+        """
+        properties = node.get("properties")
+        if self.direction is None or not is_object(properties):
+            return
+        names = [name for name, schema in properties.items() if self._marked(schema)]
+        if names:
+            members = changes.get("allOf", node.get("allOf"))
+            never = {"readOnly": True, "not": dict(FORBIDS)}
+            changes["allOf"] = [*(members if is_list(members) else ()), {"properties": dict.fromkeys(names, never)}]
+
+    def _hidden(self, node: dict[str, object], wanted: Iterable[str]) -> set[str]:
         """Return which of these names a schema, or one that it holds in `allOf`, marks."""
         names: set[str] = set()
-        properties = node.get("properties")
-        if is_object(properties):
-            names.update(name for name in wanted if name in properties and self._marked(properties[name], depth))
-        for other in self._beside(node, depth):
-            names |= self._hidden(other, wanted, depth + 1)
+        for one in self._together(node):
+            properties = one.get("properties")
+            if is_object(properties):
+                names.update(name for name in wanted if name in properties and self._marked(properties[name]))
         return names
 
-    def _marked(self, node: object, depth: int) -> bool:
-        if not is_object(node) or self.direction is None:
-            return False
-        if node.get(self.direction) is True and (self.siblings or "$ref" not in node):
-            return True
-        return any(self._marked(other, depth + 1) for other in self._beside(node, depth))
+    def _marked(self, node: object) -> bool:
+        direction = self.direction
+        return (
+            direction is not None
+            and is_object(node)
+            and any(one.get(direction) is True and (self.siblings or "$ref" not in one) for one in self._together(node))
+        )
 
-    def _beside(self, node: dict[str, object], depth: int) -> list[dict[str, object]]:
+    def _together(self, node: dict[str, object]) -> Iterator[dict[str, object]]:
+        """Yield a schema and what applies to the same value: the targets of `$ref`s and the members of `allOf`s."""
+        seen: set[int] = set()
+        here = [node]
+        for _ in range(_DEPTH + 1):
+            here = list({id(one): one for one in here if id(one) not in seen}.values())
+            seen.update(map(id, here))
+            yield from here
+            here = [other for one in here for other in self._beside(one)]
+
+    def _beside(self, node: dict[str, object]) -> list[dict[str, object]]:
         """Return the schemas that apply to the same value: the target of a `$ref` and the members of `allOf`."""
-        if depth >= _DEPTH:
-            return []
         found: list[object] = []
         reference = node.get("$ref")
         if isinstance(reference, str):
-            found.append(find(self.root, pointer_of(reference[1:]), None) if reference.startswith("#/") else None)
+            found.append(find(self.root, pointer_of(reference[1:]), None) if reference.startswith("#") else None)
         members = node.get("allOf")
         if is_list(members) and (self.siblings or reference is None):
             found += members

@@ -115,9 +115,18 @@ def pointer_of(text: str) -> str:
 
 
 def show(pointer: str) -> str:
-    """Return a pointer as a message shows it: the root by name, and not more than 200 characters."""
-    text = printable(pointer) or "the root"
+    r"""Return a pointer as a message shows it: the root by name, no control characters, some 200 characters.
+
+    >>> print(show(""), show("/a\n\x1b[2J"))
+    the root /a\n\x1b[2J
+    """
+    text = _visible(pointer[: _SHOWN + 1]) or "the root"
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}\N{HORIZONTAL ELLIPSIS}"
+
+
+def _visible(text: str) -> str:
+    """Return text with all that no terminal should be sent spelled out."""
+    return "".join([one if one.isprintable() else repr(one)[1:-1] for one in text])
 
 
 def find(root: object, pointer: str, absent: object = _ABSENT) -> object:

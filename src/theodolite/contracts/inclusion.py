@@ -407,32 +407,39 @@ def _together(nodes: Iterable[Node | None]) -> _Nodes:
 
 def _same(one: Node, other: Node, keyword: str) -> bool:
     """Whether both have a keyword and mean the same by it."""
-    return keyword in one.keywords and _alike_values(one, other, one.keywords[keyword], other.keywords[keyword], set())
+    return keyword in one.keywords and _alike_values(
+        (one, other), one.keywords[keyword], other.keywords[keyword], set()
+    )
 
 
-def _alike(one: Node, other: Node, seen: set[tuple[int, int]]) -> bool:
-    """Whether two schemas say the same, in the same words, with references followed."""
+def _alike(one: Node, other: Node, seen: set[tuple[int, int]], depth: int = 0) -> bool:
+    """Whether two schemas say the same, in the same words, with references followed, at most 80 levels deep."""
     key = (id(one.schema), id(other.schema))
     if key in seen or one.schema is other.schema:
         return True
+    if depth > LEVELS:
+        return False
     seen.add(key)
     mine, theirs = one.followed(), other.followed()
-    if (mine is None) != (theirs is None) or (mine and theirs and not _alike(mine, theirs, seen)):
+    if (mine is None) != (theirs is None) or (mine and theirs and not _alike(mine, theirs, seen, depth + 1)):
         return False
     if isinstance(one.schema, bool) or isinstance(other.schema, bool):
         return one.schema is other.schema
     ignored = {"$ref"} if mine else set[str]()
     names = one.schema.keys() - ignored
     return names == other.schema.keys() - ignored and all(
-        _alike_values(one, other, one.schema[name], other.schema[name], seen) for name in names
+        _alike_values((one, other), one.schema[name], other.schema[name], seen, depth) for name in names
     )
 
 
-def _alike_values(one: Node, other: Node, mine: object, theirs: object, seen: set[tuple[int, int]]) -> bool:
+def _alike_values(
+    both: tuple[Node, Node], mine: object, theirs: object, seen: set[tuple[int, int]], depth: int = 0
+) -> bool:
+    one, other = both
     if is_object(mine) and is_object(theirs):
-        return _alike(one.child(mine), other.child(theirs), seen)
+        return _alike(one.child(mine), other.child(theirs), seen, depth + 1)
     if is_list(mine) and is_list(theirs):
         return len(mine) == len(theirs) and all(
-            _alike_values(one, other, *both, seen) for both in zip(mine, theirs, strict=True)
+            _alike_values(both, *pair, seen, depth + 1) for pair in zip(mine, theirs, strict=True)
         )
     return canonical([mine]) == canonical([theirs])

@@ -35,12 +35,14 @@ class LegacySchemas(Registry):
     in, though an `enum` without null still keeps it out; a boolean `exclusiveMinimum` or `exclusiveMaximum` takes the
     number of its bound; `type: file` (Swagger 2.0) is anything; keywords of later drafts say nothing and are named in
     `gaps`; what may not be sent in this direction is not `required` ("the required will take effect on the response
-    only"). Keywords are known by where they stand: a property named "nullable" is a property, and data is not touched.
+    only"). With `forbids` that may not be there at all. A name that stands in a list twice counts once, and is named in
+    `gaps`. Keywords are known by where they stand: a property named "nullable" is a property, and data is not touched.
     """
 
-    def __init__(self, root: dict[str, object], uri: str, marks: Marks) -> None:
+    def __init__(self, root: dict[str, object], uri: str, marks: Marks, *, forbids: bool = False) -> None:
         super().__init__(root, uri)
         self._marks = marks
+        self._forbids = forbids
 
     def _normal(self, node: object, at: Path) -> object:
         if not is_object(node):
@@ -75,6 +77,8 @@ class LegacySchemas(Registry):
         elif isinstance(kind, str) and node.get("nullable") is True:
             changes["type"] = [kind, "null"]
         self._marks.apply(node, changes)
+        if self._forbids:
+            self._marks.forbid(node, changes)
 
     def _reference(self, text: object, at: Path) -> str:
         if not isinstance(text, str):
@@ -118,13 +122,13 @@ class LegacySchemas(Registry):
         for name in names:
             if not isinstance(name, str) or name not in _TYPES:
                 fail(at, "this is no type: give array, boolean, integer, number, object or string")
-        return value
+        return self._unique(value, at) if is_list(value) else value
 
     def names(self, value: object, at: Path) -> object:
         """Check a list of names."""
         if not is_list(value) or not all(isinstance(name, str) for name in value):
             fail(at, "this is an array of names of properties")
-        return value
+        return self._unique(value, at)
 
     def foreign(self, value: object, at: Path) -> object:
         """Drop a keyword that this dialect does not have, and say so."""

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from theodolite.contracts.document import child, is_list, is_object
 from theodolite.contracts.nodes import EVERY_TYPE, Node, expand, named, type_of, types_of
+from theodolite.contracts.registry import REPEATED
 from theodolite.contracts.surface import PLACES, below, speaking
 from theodolite.core.contract import Contract, Contracts, Location, Part
 from theodolite.core.text import brief
@@ -33,6 +34,7 @@ class Flaw(StrEnum):
     """What is wrong with a contract; its severity is a property of it."""
 
     NOT_CHECKED = "not_checked"
+    REPEATED_NAME = "repeated_name"
     UNRESOLVED = "unresolved_reference"
     REQUIRED_UNDECLARED = "required_undeclared"
     NO_TYPE = "no_type"
@@ -59,6 +61,7 @@ class Flaw(StrEnum):
 _ERRORS = frozenset({Flaw.NOT_CHECKED, Flaw.UNRESOLVED})
 _WARNINGS = frozenset(
     {
+        Flaw.REPEATED_NAME,
         Flaw.REQUIRED_UNDECLARED,
         Flaw.NO_TYPE,
         Flaw.OPEN_OBJECT,
@@ -113,12 +116,17 @@ def lint(contracts: Contracts) -> Lint:
     0 of 1 ['no_type', 'field_undescribed']
     """
     gaps = [
-        Note(flaw=Flaw.NOT_CHECKED, contract=gap.contract, pointer=gap.pointer, what=gap.reason)
+        Note(
+            flaw=Flaw.REPEATED_NAME if gap.reason == REPEATED else Flaw.NOT_CHECKED,
+            contract=gap.contract,
+            pointer=gap.pointer,
+            what=gap.reason,
+        )
         for gap in contracts.gaps
     ]
     reader = _Reader(contracts.documents)
     notes = [note for contract in contracts.contracts.values() for note in reader.contract(contract)]
-    torn = {gap.contract for gap in contracts.gaps}
+    torn = {gap.contract for gap in contracts.gaps if gap.reason != REPEATED}
     checked = [one.name for one in contracts.contracts.values() if not one.parts or any(map(_asks, one.parts))]
     return Lint(
         notes=(*gaps, *notes),

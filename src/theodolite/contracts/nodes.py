@@ -98,15 +98,28 @@ def expand(node: Node) -> tuple[Node, ...]:
     return tuple(found.values())
 
 
-def types_of(nodes: Iterable[Node], depth: int = _UNIONS) -> frozenset[str]:
-    """Return the types that a value may have which satisfies all of them; never too few."""
+_Known = dict[tuple[int, int], frozenset[str]]
+
+
+def types_of(nodes: Iterable[Node]) -> frozenset[str]:
+    """Return the types that a value may have which satisfies all of them; never too few.
+
+    Of unions within unions six levels are looked into, and each schema once for each level: linear for each.
+    """
+    return _types(nodes, _UNIONS, {})
+
+
+def _types(nodes: Iterable[Node], depth: int, known: _Known) -> frozenset[str]:
     types = EVERY_TYPE
     for node in nodes:
-        types &= _own(node, depth)
+        key = (id(node.schema), depth)
+        if key not in known:
+            known[key] = _own(node, depth, known)
+        types &= known[key]
     return types
 
 
-def _own(node: Node, depth: int) -> frozenset[str]:
+def _own(node: Node, depth: int, known: _Known) -> frozenset[str]:
     if isinstance(node.schema, bool):
         return EVERY_TYPE if node.schema else frozenset()
     types = EVERY_TYPE
@@ -118,7 +131,7 @@ def _own(node: Node, depth: int) -> frozenset[str]:
     for keyword in ("anyOf", "oneOf") if depth else ():
         branches = node.schema.get(keyword)
         if is_list(branches):
-            found = [types_of(expand(node.child(branch)), depth - 1) for branch in branches]
+            found = [_types(expand(node.child(branch)), depth - 1, known) for branch in branches]
             types &= frozenset().union(*found)
     return types
 

@@ -207,7 +207,8 @@ class Operations:
         other = self._contracts.get(name)
         if other is not None:
             raise ConfigError(
-                f"{show(pointer)}: the operationId {brief(name)} is that of {show(other.pointer)} too: make them unique"
+                f"{show(pointer)}: the operationId {brief(name)} is that of {show(other.pointer)} too, and a call "
+                "cannot say which is meant: rename or remove one of them"
             )
 
     def _parameters(

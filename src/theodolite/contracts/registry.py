@@ -9,7 +9,10 @@ from theodolite.core.contract import Gap, Schema
 from theodolite.core.errors import ConfigError
 from theodolite.core.text import brief
 
-__all__ = ("Path", "Registry", "fail", "pointer_to", "refuse_remote", "registry_uris")
+__all__ = ("REPEATED", "Path", "Registry", "fail", "pointer_to", "refuse_remote", "registry_uris")
+
+REPEATED = "a name stands in this list twice, which JSON Schema does not allow: it counts once"
+"""The reason of a gap that leaves nothing unchecked, and is told all the same."""
 
 # Where the walk stands: what it came from and the key that it took; the start is a pointer. Costs less than text.
 Path = tuple["Path | None", str | int]
@@ -106,6 +109,13 @@ class Registry:
                     followed.add(pointer)
                     self._follow(pointer, at)
         return {self.uri: self.kept}
+
+    def _unique(self, names: list[object], at: Path) -> list[object]:
+        """Return a list of names in which each stands once (2020-12, validation, 6.5.3): the engine refuses others."""
+        if not all(isinstance(name, str) for name in names) or len(set(names)) == len(names):
+            return names
+        self.gaps.append(Gap(contract="", pointer=pointer_to(at), reason=REPEATED))
+        return list(dict.fromkeys(names))
 
     def _normal(self, node: object, at: Path) -> object:
         raise NotImplementedError

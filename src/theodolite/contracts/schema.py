@@ -24,6 +24,9 @@ Documents = Mapping[str, object]
 _NOWHERE = "https://theodolite.invalid/"
 _ANCHORS = {"$anchor": Draft.DRAFT_2019, "$dynamicAnchor": Draft.DRAFT_2020}
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+# Lists of names, and an object of them.
+_LISTS = frozenset({"required", "type"})
+_DEPENDING = "dependentRequired"
 
 
 class _Resource(Struct, frozen=True, kw_only=True):
@@ -45,8 +48,9 @@ class Schemas(Registry):
 
     The engine knows them all by itself, so that little changes: a `$ref` that is no URI ("#/$defs/Map<a>") is encoded;
     an address relative to a document without one becomes absolute; what may not be sent in this direction is not
-    `required`. A schema within an OpenAPI document that has an `$id`, or a `$schema` of another draft, becomes a
-    document of its own, with a `$ref` in its old place. Anchors are shown to the engine under `$defs` of the root.
+    `required`; a name that stands in a list twice counts once, and is named in `gaps`. A schema within an OpenAPI
+    document that has an `$id`, or a `$schema` of another draft, becomes a document of its own, with a `$ref` in its old
+    place. Anchors are shown to the engine under `$defs` of the root.
 
     `origin` is the pointer of a schema that is alone, `address` the document's own name, and `known` are further
     documents that `$ref`s may lead to. Raises ConfigError for a `$ref` to anything else, for one through the inside of
@@ -133,6 +137,10 @@ class Schemas(Registry):
                 new = self._held(value, (at, key), what)
             elif key in _REFERENCES:
                 new = self._reference(value, (at, key))
+            elif key in _LISTS and is_list(value):
+                new = self._unique(value, (at, key))
+            elif key == _DEPENDING and is_object(value):
+                new = self._named_lists(value, (at, key))
             else:
                 since = _ANCHORS.get(key)
                 if since is not None and isinstance(value, str) and self._here.draft >= since:
@@ -156,12 +164,15 @@ class Schemas(Registry):
             fail(at, f"this is {what.value}, not {word(value)}")
         changed: dict[str, object] = {}
         for name, entry in value.items():
-            if what is Holds.MIXED and is_list(entry):
-                continue
-            below = self._normal(entry, (at, name))
+            names = what is Holds.MIXED and is_list(entry)
+            below = self._unique(entry, (at, name)) if names and is_list(entry) else self._normal(entry, (at, name))
             if below is not entry:
                 changed[name] = below
         return {**value, **changed} if changed else value
+
+    def _named_lists(self, value: dict[str, object], at: Path) -> dict[str, object]:
+        new = {name: self._unique(entry, (at, name)) if is_list(entry) else entry for name, entry in value.items()}
+        return new if any(new[name] is not entry for name, entry in value.items()) else value
 
     def _resource(self, node: dict[str, object], at: Path) -> dict[str, object]:
         """Normalize a schema that may have a name or draft of its own."""

@@ -160,8 +160,14 @@ def read_swagger(root: dict[str, object], digest: str, marks: Container[Directio
         fail((None, "/swagger"), "this version cannot be read: 2.0 can")
     if "paths" not in root:
         fail((None, ""), "a Swagger document has `paths`")
+    # "MUST NOT be sent as part of the request" (Schema Object, readOnly); of responses nothing as strict is said.
     registries = [
-        LegacySchemas(root, uri, Marks(root=root, direction=way, siblings=False))
+        LegacySchemas(
+            root,
+            uri,
+            Marks(root=root, direction=way, siblings=False),
+            forbids=way is Direction.REQUEST,
+        )
         for way, uri in zip(directions(marks), registry_uris(digest), strict=False)
     ]
     return SwaggerOperations(root, digest, registries[0], registries[-1]).read()

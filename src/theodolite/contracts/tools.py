@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from theodolite.contracts.digest import fingerprint
 from theodolite.contracts.direction import Marks
@@ -63,28 +64,32 @@ def read_tools(tools: list[tuple[object, str]], known: Documents) -> Contracts:
     gaps = [entry for entry in declared if isinstance(entry, Gap)]
     digest = fingerprint(sorted(fingerprint(_agreed(entry)) for entry in found))
     contracts: dict[str, Contract] = {}
-    documents: dict[str, object] = {}
+    read = _Schemas(known)
     for index, entry in enumerate(found):
         other = contracts.get(entry.name)
         if other is not None:
             raise ConfigError(
-                f"{show(entry.pointer)}: the name {brief(entry.name)} is that of {show(other.pointer)} too: a call "
-                "cannot say which is meant"
+                f"{show(entry.pointer)}: the name {brief(entry.name)} is that of {show(other.pointer)} too, and a call "
+                "cannot say which is meant: rename or remove one of them"
             )
         uri = f"urn:theodolite:{digest}:{index}"
-        contracts[entry.name] = _contract(entry, uri, documents, known)
-    return Contracts(contracts=contracts, digest=digest, documents={**known, **documents}, gaps=tuple(gaps))
+        contracts[entry.name] = _contract(entry, uri, read)
+    return Contracts(
+        contracts=contracts, digest=digest, documents={**known, **read.documents}, gaps=(*gaps, *read.gaps)
+    )
 
 
 def read_schema(schema: dict[str, object], name: str, known: Documents) -> Contracts:
     """Return the one contract of a plain schema: what the arguments as a whole must be."""
     digest = fingerprint(schema)
-    documents: dict[str, object] = {}
-    whole = _schema(schema, f"urn:theodolite:{digest}", "", documents, known)
+    read = _Schemas(known)
+    whole = read.schema(schema, f"urn:theodolite:{digest}", "", name)
     part = Part(location=Location.ARGUMENTS, schema=whole, required=True)
     title, description = text_of(schema, "title"), text_of(schema, "description")
     contract = Contract(name=name, origin=Origin.SCHEMA, parts=(part,), title=title, description=description)
-    return Contracts(contracts={name: contract}, digest=digest, documents={**known, **documents})
+    return Contracts(
+        contracts={name: contract}, digest=digest, documents={**known, **read.documents}, gaps=tuple(read.gaps)
+    )
 
 
 def _declaration(node: object, pointer: str) -> _Declaration | Gap:
@@ -115,18 +120,40 @@ def _agreed(entry: _Declaration) -> dict[str, object]:
     return agreed
 
 
-def _contract(entry: _Declaration, uri: str, documents: dict[str, object], known: Documents) -> Contract:
+class _Schemas:
+    """Reads the schemas of one list; holds the documents that they become, and what is to be said of them."""
+
+    def __init__(self, known: Documents) -> None:
+        self.documents: dict[str, object] = {}
+        self.gaps: list[Gap] = []
+        self._known = known
+
+    def schema(self, node: object, uri: str, pointer: str, contract: str) -> Schema:
+        """Return the schema that refers to a whole one, which goes into the documents."""
+        if isinstance(node, bool):
+            return node
+        if not is_object(node):
+            fail((None, pointer), f"a schema is an object, and this is {word(node)}")
+        marks = Marks(root=node, direction=None, siblings=True)
+        registry = Schemas(node, uri, marks, known=self._known, alone=True, origin=pointer)
+        whole = registry.whole()
+        self.documents.update(registry.finish())
+        self.gaps.extend(replace(gap, contract=contract) for gap in registry.gaps)
+        return whole
+
+
+def _contract(entry: _Declaration, uri: str, read: _Schemas) -> Contract:
     node = entry.node
     schema: Schema = {"type": "object", "properties": {}}  # a function that is declared without parameters has none
     pointer = entry.pointer
     if entry.arguments and node[entry.arguments] is not None:
         pointer = child(entry.pointer, entry.arguments)
-        schema = _schema(node[entry.arguments], uri, pointer, documents, known)
+        schema = read.schema(node[entry.arguments], uri, pointer, entry.name)
     arguments = Part(location=Location.ARGUMENTS, schema=schema, required=True, pointer=pointer)
     results: tuple[Part, ...] = ()
     if entry.origin is Origin.MCP and node.get("outputSchema") is not None:
         pointer = child(entry.pointer, "outputSchema")
-        result = _schema(node["outputSchema"], f"{uri}:result", pointer, documents, known)
+        result = read.schema(node["outputSchema"], f"{uri}:result", pointer, entry.name)
         results = (Part(location=Location.RESULT, schema=result, required=True, pointer=pointer),)
     annotations = node.get("annotations")
     notes = annotations if is_object(annotations) else {}
@@ -140,19 +167,6 @@ def _contract(entry: _Declaration, uri: str, documents: dict[str, object], known
         pointer=entry.pointer,
         annotations={**notes, "strict": True} if node.get("strict") is True else notes,
     )
-
-
-def _schema(node: object, uri: str, pointer: str, documents: dict[str, object], known: Documents) -> Schema:
-    """Return the schema that refers to a whole one, which goes into the documents."""
-    if isinstance(node, bool):
-        return node
-    if not is_object(node):
-        fail((None, pointer), f"a schema is an object, and this is {word(node)}")
-    marks = Marks(root=node, direction=None, siblings=True)
-    registry = Schemas(node, uri, marks, known=known, alone=True, origin=pointer)
-    whole = registry.whole()
-    documents.update(registry.finish())
-    return whole
 
 
 _KEYS = {"inputSchema": Origin.MCP, "input_schema": Origin.ANTHROPIC, "parameters": Origin.OPENAI}

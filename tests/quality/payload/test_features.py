@@ -145,7 +145,6 @@ def test_a_guard_that_looks_at_the_top_alone_is_found_out_below_it() -> None:
     assert tally.caught.total() > 300
 
 
-@pytest.mark.xfail(strict=False, reason="the guard tells of it without denying, as is right for OpenAPI 3")
 def test_what_swagger_says_must_not_be_sent_is_denied() -> None:
     """Swagger 2.0, Schema Object, readOnly: it MUST NOT be sent as part of the request. OpenAPI 3: it SHOULD NOT."""
     schema = {"type": "object", "properties": {"id": {"type": "integer", "readOnly": True}}}
@@ -155,7 +154,6 @@ def test_what_swagger_says_must_not_be_sent_is_denied() -> None:
     assert [one.kind for one in checker.check("a", {"id": 3}) if one.denies] == [Kind.READ_ONLY_SENT]
 
 
-@pytest.mark.xfail(strict=False, reason="the engine refuses it and nothing is told, so that it passes; not mended yet")
 @pytest.mark.parametrize(
     "schema",
     [
@@ -168,7 +166,6 @@ def test_a_property_that_is_forbidden_is_denied_whatever_its_name(schema: dict[s
     assert any(one.denies for one in checker.check("a", {"additionalProperties": 1}))
 
 
-@pytest.mark.xfail(strict=False, reason="the engine counts such names twice; not mended yet")
 @pytest.mark.parametrize("version", ["3.0.3", "3.1.0"])
 def test_a_name_that_is_required_twice_is_there_when_it_is_there_once(version: str) -> None:
     """No list of names should have one twice (JSON Schema, required), and documents have it all the same."""

@@ -18,16 +18,15 @@ from jsonschema_rs import (
     validator_for,
 )
 
+from theodolite.contracts.document import show
 from theodolite.core.arguments import is_mapping, is_sequence, pointer
 from theodolite.core.contract import Schema
 from theodolite.core.errors import ConfigError
-from theodolite.core.text import printable
 
 __all__ = ("Compiler",)
 
 # Steps back that a pattern with look-around may take on one text: 0.2 ms at most. The engine's own limit is 1,000,000.
 BACKTRACK_LIMIT = 10_000
-_SHOWN = 300
 
 
 class Compiler:
@@ -44,7 +43,7 @@ class Compiler:
         try:
             self._registry = Registry([(uri, _held(document)) for uri, document in documents.items()])
         except (ValueError, ReferencingError) as error:
-            raise ConfigError(f"the documents of the contracts cannot be read: {_brief(str(error))}") from error
+            raise ConfigError(f"the documents of the contracts cannot be read: {show(str(error))}") from error
 
     def compile(self, schema: Schema, *, where: str, what: str) -> Validator:
         """Return the validator of a schema that stands at the pointer `where` and belongs to `what`.
@@ -68,7 +67,7 @@ class Compiler:
         except ValidationError as error:
             raise self._fault(error, schema, where, what) from error
         except (ValueError, ReferencingError) as error:
-            raise ConfigError(f"{what}: the schema at {_place(where)} is none: {_brief(str(error))}") from error
+            raise ConfigError(f"{what}: the schema at {show(where)} is none: {show(str(error))}") from error
 
     def _validator(self, schema: Schema, patterns: RegexOptions | FancyRegexOptions) -> Validator:
         entry, base = self._entry(schema)
@@ -97,7 +96,7 @@ class Compiler:
         if isinstance(error.kind, ValidationErrorKind.Referencing):
             at, reference = next(self._lost(schema, where), (where, ""))
             return ConfigError(
-                f"{what}: the reference {reference[:_SHOWN]!r} at {_place(at)} leads nowhere in the document: "
+                f"{what}: the reference '{show(reference)}' at {show(at)} leads nowhere in the document: "
                 "nothing is ever fetched, so put what it names into the document"
             )
         path = tuple(error.instance_path)
@@ -105,8 +104,8 @@ class Compiler:
         for key in path:
             at = pointer(at, key)
         if isinstance(error.kind, ValidationErrorKind.Format):
-            return ConfigError(f"{what}: the pattern at {_place(at)} is no regular expression that the engine knows")
-        return ConfigError(f"{what}: at {_place(at)} stands no JSON Schema: {_brief(error.message)}")
+            return ConfigError(f"{what}: the pattern at {show(at)} is no regular expression that the engine knows")
+        return ConfigError(f"{what}: at {show(at)} stands no JSON Schema: {show(error.message)}")
 
     def _lost(self, schema: object, where: str) -> Iterator[tuple[str, str]]:
         """Yield the references that lead nowhere, with their pointers: of the schema, then of what it leads to."""
@@ -121,7 +120,7 @@ class Compiler:
                 try:
                     found = self._registry.resolver(base).lookup(reference)
                 except (ValueError, ReferencingError):
-                    yield place, printable(reference)
+                    yield place, reference
                     continue
                 uri, fragment = urldefrag(reference)
                 todo.append((uri or base, fragment, found.contents))
@@ -157,12 +156,3 @@ def _leads(schema: object, path: tuple[str | int, ...]) -> bool:
         else:
             return False
     return schema is not None
-
-
-def _place(where: str) -> str:
-    return where or "its root"
-
-
-def _brief(text: str) -> str:
-    line = printable(text.partition("\n")[0])
-    return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}\N{HORIZONTAL ELLIPSIS}"

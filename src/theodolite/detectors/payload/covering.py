@@ -50,7 +50,7 @@ def cover(schema: Schema, documents: Mapping[str, object]) -> dict[str, object] 
     covering = _Covering()
     try:
         whole, height = covering.copy(Node(schema, documents), full=True)
-    except _LeftAloneError:
+    except (_LeftAloneError, RecursionError):  # references that lead on and on
         return None
     return covering.finished({"allOf": [whole]}, height)
 
@@ -76,7 +76,7 @@ def cover_call(
         for part in parameters:
             properties[part.name], levels = covering.copy(Node(part.schema, documents), full=True)
             height = max(height, levels + 1)
-    except _LeftAloneError:
+    except (_LeftAloneError, RecursionError):  # references that lead on and on
         return None
     required.extend(part.name for part in parameters if part.required)
     flat = {**whole, "type": "object", "properties": properties, "required": required, "propertyNames": _FLAT}
@@ -86,7 +86,11 @@ def cover_call(
 def _body(covering: _Covering, body: Part, documents: Mapping[str, object]) -> tuple[dict[str, object], int]:
     """Return the copy of the schema of a body if it is plain: nothing but fields, by name and one by one."""
     node = Node(body.schema, documents)
+    seen: set[int] = set()
     while "$ref" in node.keywords and _ASKS.isdisjoint(node.keywords.keys() - {"$ref"}):
+        if id(node.schema) in seen:
+            raise _LeftAloneError
+        seen.add(id(node.schema))
         node = _followed(node)
     kinds = set(_types(node.keywords))
     if (

@@ -14,6 +14,7 @@ from itertools import islice
 from jsonschema_rs import Draft202012Validator, RegexOptions
 from msgspec import Struct
 
+from theodolite.contracts.direction import FORBIDS
 from theodolite.contracts.nodes import Node, expand
 from theodolite.core.arguments import is_mapping, is_sequence, pointer
 from theodolite.core.contract import Divergence, Kind, Location
@@ -110,7 +111,7 @@ class Declarations:
 
 
 def _made(nodes: tuple[Node, ...]) -> _Table:
-    certain = [one for node in nodes for one in expand(node)]
+    certain = list({id(one.schema): one for node in nodes for one in expand(node)}.values())
     every = _branches(certain)
     properties: dict[str, list[Node]] = {}
     first: list[list[Node]] = []
@@ -138,7 +139,9 @@ def _made(nodes: tuple[Node, ...]) -> _Table:
         first=tuple([tuple(below) for below in first]),
         formats=tuple({str(node.keywords["format"]) for node in certain if "format" in node.keywords}),
         closed=any(node.keywords.get("additionalProperties") is False for node in certain),
-        read_only=any(node.keywords.get("readOnly") is True for node in certain),
+        # What may not be sent at all is denied by the check.
+        read_only=any(node.keywords.get("readOnly") is True for node in certain)
+        and not any(node.keywords.get("not") == FORBIDS for node in certain),
     )
 
 

@@ -15,12 +15,13 @@ from theodolite.contracts.splitting import Split, Splitter
 from theodolite.core.arguments import is_mapping, is_sequence, pointer
 from theodolite.core.contract import Contract, Contracts, Divergence, Kind, Location, Part, Schema
 from theodolite.core.errors import ConfigError
+from theodolite.core.text import brief
 from theodolite.detectors.payload.compiling import Compiler
 from theodolite.detectors.payload.covering import cover, cover_call
 from theodolite.detectors.payload.declared import Declarations
-from theodolite.detectors.payload.kinds import Path, Place, tell
+from theodolite.detectors.payload.kinds import Path, Place, tell, unnamed
 from theodolite.detectors.payload.pruning import WIDTH, Pruned, windows
-from theodolite.detectors.payload.values import plain, vouch
+from theodolite.detectors.payload.values import few, plain, vouch
 
 __all__ = ("MAX_ERRORS", "Checker")
 
@@ -53,10 +54,10 @@ class _Quick:
         return self.accepts(value)
 
     def _made(self) -> Callable[[object], bool]:
-        schema = self._make()
         try:
+            schema = self._make()
             return self._instead if schema is None else self._compiler.compile(schema, where="", what="a part").is_valid
-        except ConfigError:  # the engine has limits of its own, on patterns for one
+        except (ConfigError, RecursionError):  # the engine has limits of its own, on patterns for one; so has Python
             return self._instead
 
 
@@ -137,7 +138,7 @@ class Checker:
             raise
 
     def _ready(self, part: Part, contract: Contract) -> _Ready:
-        what = f"the {part.location} of {contract.name!r}"
+        what = f"the {part.location} of {brief(contract.name)}"
         validator = self._compiler.compile(part.schema, where=part.pointer, what=what)
         valid = validator.is_valid
         make = partial(cover, part.schema, self.contracts.documents)
@@ -165,7 +166,9 @@ class Checker:
             return _body(operation.bodies, arguments, media_type)
         if location is None and not media_type and _accepted(operation.quick, arguments):
             return ()
-        return _call(operation, arguments, location, media_type)
+        # Read once, before anything is looked up in it: what is no plain JSON may have code of its own.
+        arguments, strange = _read(arguments, location or Location.ARGUMENTS)
+        return strange or _call(operation, arguments, location, media_type)
 
     def observe(
         self, name: str, arguments: object, *, location: Location | None = None, media_type: str = ""
@@ -176,7 +179,7 @@ class Checker:
         2 us for each value. What is no JSON is not looked at: `check` tells of it.
         """
         operation = self._operations.get(name)
-        value, strange = (arguments, ()) if vouch(arguments) else plain(arguments)
+        value, strange = _read(arguments, Location.ARGUMENTS)
         if operation is None or strange:
             return ()
         if operation.tool is not None:
@@ -252,29 +255,31 @@ def _body_of(bodies: tuple[_Ready, ...], media_type: str) -> _Ready | None:
 
 def _found(ready: _Ready, value: object) -> tuple[Divergence, ...]:
     """Return the findings of a value as a whole: in one pass where there are none."""
-    return () if _accepted(ready.quick, value) else _one(ready, value, "")
+    if _accepted(ready.quick, value):
+        return ()
+    value, strange = _read(value, ready.part.location)
+    return strange or _one(ready, value, "")
+
+
+def _read(value: object, location: Location) -> tuple[object, tuple[Divergence, ...]]:
+    """Return a value as plain JSON, with the findings of what of it is none. UNSET stays what it is."""
+    return (value, ()) if value is UNSET or vouch(value) else plain(value, location)
 
 
 def _accepted(quick: _Quick, value: object) -> bool:
     try:
-        return quick.accepts(value)
+        return few(value) and quick.accepts(value)
     except (ValueError, OverflowError):  # what the engine meets and does not know: see `values.vouch`
         return False
 
 
 def _one(ready: _Ready, value: object, prefix: str) -> tuple[Divergence, ...]:
-    """Return the findings of one value against its part."""
+    """Return the findings of one value of plain JSON against its part."""
     part = ready.part
     if value is UNSET:
         if part.location is not Location.ARGUMENTS:
             return (_missing(part, prefix),) if part.required else ()
         value = {}
-    if not vouch(value):
-        value, strange = plain(value, part.location)
-        if strange:
-            return (
-                tuple([replace(found, pointer=f"{prefix}{found.pointer}") for found in strange]) if prefix else strange
-            )
     return () if ready.valid(value) else _listed(ready, value, prefix)
 
 
@@ -341,9 +346,11 @@ def _listed(ready: _Ready, value: object, prefix: str) -> tuple[Divergence, ...]
             found = list(islice(tell(errors, _place(ready, copy, prefix)), MAX_ERRORS + 1))
             if found:
                 break
-    if not found:
-        whole = Pruned(value=value, cuts={})
-        found = list(islice(tell(_first(ready.validator, value), _place(ready, whole, prefix)), MAX_ERRORS + 1))
+    if not any(one.denies for one in found):
+        place, first = _place(ready, Pruned(value=value, cuts={}), prefix), list(_first(ready.validator, value))
+        found = list(islice(tell(first, place), MAX_ERRORS + 1))
+        if not found:  # a refusal is never without a finding, whatever there is to say of it
+            found = [unnamed(error, place) for error in first] or [_refused(ready.part, prefix)]
     if cut or len(found) > MAX_ERRORS:
         found = [*found[:MAX_ERRORS], _more(ready.part, prefix)]
     return tuple(found)
@@ -355,6 +362,17 @@ def _first(validator: Validator, value: object) -> Iterator[ValidationError]:
         validator.validate(value)
     except ValidationError as error:
         yield error
+
+
+def _refused(part: Part, prefix: str) -> Divergence:
+    return Divergence(
+        kind=Kind.CONTRACT_ERROR,
+        location=part.location,
+        pointer=prefix,
+        expected="what the contract accepts",
+        observed="something else",
+        schema_pointer=part.pointer,
+    )
 
 
 def _more(part: Part, prefix: str) -> Divergence:

@@ -8,18 +8,20 @@ import msgspec
 from jsonschema_rs import ValidationError, ValidationErrorKind
 from msgspec import Struct
 
+from theodolite.contracts.direction import FORBIDS
 from theodolite.core.arguments import is_mapping, is_sequence, pointer
 from theodolite.core.contract import Divergence, Kind, Location
 from theodolite.detectors.payload.values import vouch, word
 
-__all__ = ("Path", "Place", "tell")
+__all__ = ("Path", "Place", "tell", "unnamed")
 
 Path = tuple[str | int, ...]
 
 # Characters of a contract's own text that a finding shows, such as the options of an enum.
 _SHOWN = 200
-# Strings that are read as JSON in one call, and how long they may be: what is longer is told as of the wrong type.
-_READ, _LONGEST = 16, 1_000_000
+# Strings that are read as JSON in one call, how long they may be, and how often encoded: what is beyond that is told as
+# of the wrong type.
+_READ, _LONGEST, _TIMES = 16, 1_000_000, 3
 _ABSENT = object()
 # What text is taken for when it was encoded twice. Null is none: "null" is a word of many languages.
 _ENCODED = frozenset({"object", "array", "number", "integer", "boolean"})
@@ -36,6 +38,8 @@ _LIMITS = {
     "exclusiveMaximum": "<",
     "multipleOf": "a multiple of",
 }
+# Under these stand schemas by name, and a name may read like a keyword.
+_BY_NAME = frozenset({"$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"})
 _DEPENDING = frozenset({"dependentRequired", "dependentSchemas", "dependencies"})
 
 
@@ -83,6 +87,11 @@ def tell(errors: Iterable[ValidationError], place: Place) -> Iterator[Divergence
             continue
         seen.add(key)
         yield _divergence(fault, place)
+
+
+def unnamed(error: ValidationError, place: Place) -> Divergence:
+    """Return the finding of an error of which `tell` has none, at the error's own place."""
+    return _divergence(_Fault(_kind(error.kind), tuple(error.instance_path), _expected(error.kind), error), place)
 
 
 _WRONG_TYPE = frozenset({Kind.TYPE_MISMATCH, Kind.NULL_NOT_ALLOWED, Kind.DOUBLE_ENCODED})
@@ -136,13 +145,17 @@ class _Telling:
                 fitting = sum(not branch for branch in branches)
                 expected = f"exactly one of {len(branches)} schemas"
                 return [_Fault(Kind.UNION_AMBIGUOUS, path, expected, error, f"{fitting} of them fit")]
-            case ValidationErrorKind.FalseSchema() if error.schema_path[-1:] == ["additionalProperties"]:
+            case ValidationErrorKind.Not(schema=schema) if schema == FORBIDS:
+                return [_Fault(Kind.READ_ONLY_SENT, path, "absent", error)]
+            case ValidationErrorKind.FalseSchema() if _decided(error.schema_path) == "additionalProperties":
                 # The engine's way to say so where no other keyword names any field.
                 inside = _at(self.place.value, path)
-                names = list(inside) if is_mapping(inside) else []
-                return [_Fault(Kind.UNKNOWN_FIELD, (*path, str(name)), "absent", error) for name in names]
+                names = [str(name) for name in inside] if is_mapping(inside) else []
             case _:
                 return _of_names(path, error) or [_Fault(_kind(found), path, _expected(found), error)]
+        return [_Fault(Kind.UNKNOWN_FIELD, (*path, name), "absent", error) for name in names] or [
+            _Fault(Kind.FORBIDDEN, path, "absent", error)
+        ]
 
     def _type(self, path: Path, types: Sequence[str], error: ValidationError) -> _Fault:
         value = _at(self.place.value, path)
@@ -154,14 +167,16 @@ class _Telling:
         return _Fault(Kind.TYPE_MISMATCH, path, expected, error)
 
     def _encoded(self, path: Path, text: str, types: Sequence[str]) -> bool:
-        """Whether text where something else is due is the JSON of what is due."""
+        """Whether text where something else is due is the JSON of what is due, encoded at most three times."""
         if self.read >= _READ or len(text) > _LONGEST or _ENCODED.isdisjoint(types):
             return False
         self.read += 1
-        try:
-            decoded: object = msgspec.json.decode(text)
-        except (msgspec.DecodeError, RecursionError, UnicodeError):
-            return False
+        decoded: object = text
+        for _ in range(_TIMES):
+            try:
+                decoded = msgspec.json.decode(decoded) if isinstance(decoded, str) else decoded
+            except (msgspec.DecodeError, RecursionError, UnicodeError):
+                return False
         kind = word(decoded)
         due = kind in types or (kind == "integer" and "number" in types)
         return due and kind in _ENCODED and vouch(decoded) and self.place.fits(path, decoded)
@@ -176,6 +191,15 @@ class _Telling:
         if len(ranked) > 1 and _rank(ranked[0], len(path)) == _rank(ranked[1], len(path)):
             return [_Fault(Kind.UNION_NO_MATCH, path, f"one of {len(branches)} schemas", error)]
         return self.all(ranked[0])
+
+
+def _decided(path: Sequence[str | int]) -> str:
+    """Return the keyword that a path in a schema ends in; nothing where it ends in a name or a number."""
+    keyword, named = "", False
+    for step in path:
+        keyword = "" if named or isinstance(step, int) else step
+        named = keyword in _BY_NAME
+    return keyword
 
 
 def _of_names(path: Path, error: ValidationError) -> list[_Fault]:

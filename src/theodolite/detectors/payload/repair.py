@@ -8,22 +8,24 @@ so. What is accepted already has no plan.
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from itertools import islice
 from types import MappingProxyType
 
 import msgspec
 from msgspec import UNSET, Struct
 
 from theodolite.contracts.digest import canonical
+from theodolite.contracts.direction import FORBIDS
 from theodolite.contracts.document import child, is_list, is_object
 from theodolite.contracts.nodes import Node, expand, named, type_of, types_of
 from theodolite.contracts.splitting import split
 from theodolite.contracts.surface import speaking
 from theodolite.core.contract import Contract, Divergence, Location
 from theodolite.core.errors import EventError
+from theodolite.detectors.payload.conversion import TEXT, TIMES, fitting, meant
+from theodolite.detectors.payload.values import plain
 
 __all__ = ("Op", "Plan", "Step", "apply", "distance", "message", "plan", "reason")
 
@@ -31,15 +33,10 @@ __all__ = ("Op", "Plan", "Step", "apply", "distance", "message", "plan", "reason
 STEPS, PLACES, LEVELS = 16, 2_000, 40
 # Two names are one name misspelt where at most a third of the longer one differs (our choice; see `distance`).
 ALIKE = 1 / 3
-# Longer names are not compared, longer texts are not read as JSON: both cost time, and neither is a slip.
-NAME, TEXT = 64, 100_000
+# Longer names are not compared, nor more pairs of letters in all: it costs time, and is no slip.
+NAME, LETTERS = 64, 300_000
 # What a message shows: characters of a name, of all, and findings (our choice: what a model needs for its next try).
 SHOWN, WHOLE, TOLD = 64, 1_200, 8
-_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,14})", re.ASCII)
-_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,17})?(?:[eE][+-]?[0-9]{1,2})?", re.ASCII)
-_WORDS: Mapping[str, bool] = {"true": True, "false": False, "True": True, "False": False}
-# Digits of a number that every reader of JSON keeps whole.
-_DIGITS = 15
 
 
 class Op(StrEnum):
@@ -116,13 +113,15 @@ def plan(
     """
     if valid(arguments):
         return None
-    steps = tuple(_Search().steps(contract, documents, arguments))
-    if not steps or len(steps) > STEPS or not _helps(steps, arguments, valid):
+    value, strange = plain(arguments)
+    # One more than a plan may have says that there are too many.
+    steps = () if strange else tuple(islice(_Search().steps(contract, documents, value), STEPS + 1))
+    if not steps or len(steps) > STEPS or not _helps(steps, value, valid):
         return None
     # From the last on, since a later step may stand below what an earlier one made.
     for step in reversed(steps):
         fewer = tuple([one for one in steps if one is not step])
-        if fewer and _helps(fewer, arguments, valid):
+        if fewer and _helps(fewer, value, valid):
             steps = fewer
     return Plan(steps)
 
@@ -130,14 +129,16 @@ def plan(
 def apply(found: Plan, arguments: object) -> object:
     """Return new arguments, with the steps of a plan taken; what was given is not changed.
 
-    Raises EventError where a step does not fit the arguments: the plan was made for others.
+    Raises EventError where a step does not fit the arguments: the plan was made for others. Mappings of other classes
+    become dicts, tuples lists.
 
     >>> apply(Plan((Step(Op.DROP, "/extra"),)), {"id": 1, "extra": 2})
     {'id': 1}
     """
-    for step in found.steps:
-        arguments = _taken(step, _tokens(step.pointer), arguments)
-    return arguments
+    value, strange = plain(arguments)
+    if strange:
+        raise EventError("these arguments are no JSON, so that no step fits them: make a plan for others")
+    return _applied(found.steps, value)
 
 
 def message(divergences: Sequence[Divergence], found: Plan | None = None) -> str:
@@ -232,9 +233,11 @@ class _Place(Struct, frozen=True):
 
     def opened(self) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
         """Return all schemas that speak of the value, in the same two kinds."""
-        must = [one for node in self.must for one in expand(node)]
-        known = {id(node.schema) for node in must}
-        return tuple(must), tuple([one for one in speaking([*must, *self.may]) if id(one.schema) not in known])
+        # Each once, however many ways lead to it: else they would double with each level.
+        must = {id(one.schema): one for node in self.must for one in expand(node)}
+        return tuple(must.values()), tuple(
+            [one for one in speaking([*must.values(), *self.may]) if id(one.schema) not in must]
+        )
 
 
 class _Search:
@@ -242,6 +245,7 @@ class _Search:
 
     def __init__(self) -> None:
         self._left = PLACES
+        self._letters = LETTERS
 
     def steps(self, contract: Contract, documents: Mapping[str, object], arguments: object) -> Iterator[Step]:
         """Yield all steps that the contract suggests, each as after those before it."""
@@ -249,7 +253,7 @@ class _Search:
         absent = {part.name: _Place((Node(part.schema, documents),)) for part in found.absent}
         given: dict[str, object] = {_tokens(one)[0]: None for one in found.unknown if one.count("/") == 1}
         yield from [Step(Op.DROP, one) for one in found.unknown if one.count("/") > 1]
-        renamed = _renames(given, absent)
+        renamed = self._renames(given, absent)
         for name in given:
             yield Step(Op.RENAME, child("", name), renamed[name]) if name in renamed else Step(Op.DROP, child("", name))
         for one in found.given:
@@ -262,6 +266,25 @@ class _Search:
         for part in found.absent:
             if part.required and part.name not in renamed.values():
                 yield from _filled(child("", part.name), absent[part.name])
+
+    def _renames(self, unknown: Mapping[str, object], absent: Mapping[str, object]) -> dict[str, str]:
+        """Return which name was meant by which: the nearest one for both, and no other as near."""
+        near: dict[tuple[str, str], float] = {}
+        # The two least distances of each name, on either side.
+        least: dict[tuple[bool, str], list[float]] = {}
+        for name, other in ((name, other) for name in unknown for other in absent):
+            self._letters -= 1 + (len(name) * len(other) if max(len(name), len(other)) <= NAME else 0)
+            if self._letters < 0:
+                break
+            if (apart := distance(name, other)) <= ALIKE:
+                near[name, other] = apart
+                for side in ((True, name), (False, other)):
+                    least[side] = sorted([*least.get(side, ()), apart])[:2]
+        return {
+            name: other
+            for (name, other), apart in near.items()
+            if _sole(apart, least[True, name]) and _sole(apart, least[False, other])
+        }
 
     def _value(
         self,
@@ -277,18 +300,18 @@ class _Search:
             return
         types = place.types
         if type_of(value) not in types:
-            fit = _fitting(value, types)
+            fit = fitting(value, types)
             if fit is None:
                 return
-            yield Step(fit[0], where(pointer), fit[1])
-            value = fit[2]
+            kind, value = fit
+            yield Step(Op.UNWRAP if kind in {"object", "array"} else Op.COERCE, where(pointer), kind)
         elif _quoted_word(value, place) is not None:
             yield Step(Op.UNWRAP, where(pointer), "string")
         if is_object(value):
             yield from self._object(where, pointer, value, place, beside)
         elif is_list(value):
             must, may = place.opened()
-            for index, item in enumerate(value):
+            for index, item in enumerate(value[: max(self._left, 0)]):
                 inner = _Place(_items(must, index), _items(may, index))
                 yield from self._value(where, f"{pointer}/{index}", item, inner)
 
@@ -307,9 +330,9 @@ class _Search:
         unknown = {name: inner for name, inner in value.items() if name not in places}
         moved = [name for name in unknown if where(child(pointer, name)) != child(where(pointer), name)]
         absent = {name: one for name, one in {**beside, **places}.items() if name not in value}
-        renamed = _renames({name: one for name, one in unknown.items() if name not in moved}, absent)
+        renamed = self._renames({name: one for name, one in unknown.items() if name not in moved}, absent)
         closed = any(_shuts(one) for one in (*must, *may))
-        for name, inner in value.items():
+        for name, inner in islice(value.items(), max(self._left, 0)):
             at = child(pointer, name)
             if name in renamed:
                 to = renamed[name]
@@ -319,7 +342,8 @@ class _Search:
                 else:
                     yield from self._value(str, child("", to), inner, beside[to])
             elif name in places:
-                if inner is None and name not in required and "null" not in places[name].types:
+                null = inner is None and name not in required and "null" not in places[name].types
+                if null or any(one.keywords.get("not") == FORBIDS for one in places[name].opened()[0]):
                     yield Step(Op.DROP, where(at))
                 else:
                     yield from self._value(where, at, inner, places[name])
@@ -332,58 +356,9 @@ class _Search:
                 yield from _filled(where(child(pointer, name)), places[name])
 
 
-def _renames(unknown: Mapping[str, object], absent: Mapping[str, object]) -> dict[str, str]:
-    """Return which name was meant by which: the nearest one for both, and no other as near."""
-    far = {(name, other): distance(name, other) for name in unknown for other in absent}
-    near = {pair: apart for pair, apart in far.items() if apart <= ALIKE}
-    found: dict[str, str] = {}
-    for (name, other), apart in near.items():
-        rivals = [d for pair, d in near.items() if pair != (name, other) and (pair[0] == name or pair[1] == other)]
-        if all(apart < rival for rival in rivals):
-            found[name] = other
-    return found
-
-
-def _fitting(value: object, types: frozenset[str]) -> tuple[Op, str, object] | None:
-    """Return how a value of a wrong type becomes one that is due, what that is, and the value."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        exact = "string" in types and abs(value) < 10**_DIGITS
-        return (Op.COERCE, "string", str(value)) if exact else None
-    if not isinstance(value, str) or len(value) > TEXT:
-        return None
-    for kind in ("integer", "number", "boolean", "null", "object", "array"):
-        if ("fraction" if kind == "number" else kind) in types:
-            try:
-                return (Op.UNWRAP if kind in {"object", "array"} else Op.COERCE), kind, _meant(value, kind)
-            except ValueError:
-                continue
-    return None
-
-
-def _meant(text: str, kind: str) -> object:
-    """Return the value of a type that a text is the JSON of. Raises ValueError where it is of none, or of another."""
-    if kind == "boolean" and text in _WORDS:
-        return _WORDS[text]
-    if kind == "null" and text == "null":
-        return None
-    if kind == "integer" and _INTEGER.fullmatch(text):
-        return int(text)
-    if kind == "number" and _NUMBER.fullmatch(text) and math.isfinite(number := float(text)):
-        return number
-    if kind == "string" or (kind in {"object", "array"} and text.lstrip()[:1] in {"{", "[", '"'}):
-        decoded = _decoded(text)
-        if isinstance(decoded, str) and kind != "string":
-            decoded = _decoded(decoded)  # encoded twice
-        if type_of(decoded) == kind:
-            return decoded
-    raise ValueError(kind)
-
-
-def _decoded(text: str) -> object:
-    try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError, UnicodeError):
-        raise ValueError("no JSON") from None
+def _sole(apart: float, least: Sequence[float]) -> bool:
+    """Whether a distance is the least, and the only one that is."""
+    return all(apart < rival for rival in least[1:]) and apart == least[0]
 
 
 def _quoted_word(value: object, place: _Place) -> str | None:
@@ -392,8 +367,10 @@ def _quoted_word(value: object, place: _Place) -> str | None:
         return None
     listed = [one.keywords.get("enum") for one in place.opened()[0]]
     words = {word for values in listed for word in _texts(values)}
+    decoded: object = value
     try:
-        decoded = _meant(value, "string")
+        for _ in range(TIMES):
+            decoded = meant(decoded, "string") if isinstance(decoded, str) and decoded not in words else decoded
     except ValueError:
         return None
     return decoded if isinstance(decoded, str) and decoded in words and value not in words else None
@@ -439,9 +416,15 @@ def _texts(value: object) -> list[str]:
 
 def _helps(steps: Sequence[Step], arguments: object, valid: Callable[[object], bool]) -> bool:
     try:
-        return valid(apply(Plan(tuple(steps)), arguments))
+        return valid(_applied(steps, arguments))
     except EventError:
         return False
+
+
+def _applied(steps: Iterable[Step], value: object) -> object:
+    for step in steps:
+        value = _taken(step, _tokens(step.pointer), value)
+    return value
 
 
 def _tokens(pointer: str) -> list[str]:
@@ -474,7 +457,7 @@ def _converted(step: Step, value: object) -> object:
     if step.op is Op.COERCE and step.to == "string" and isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     try:
-        return _meant(value if isinstance(value, str) else "", step.to)
+        return meant(value if isinstance(value, str) else "", step.to)
     except ValueError:
         raise EventError(f"the step {step.op} does not fit these arguments: make a plan for them") from None
 
