@@ -286,7 +286,7 @@ def test_the_preset_has_the_keys_that_its_users_know() -> None:
     assert openapi_doc_drift_guard_defaults(spec=SPEC, drift_mode="warn") == {
         "preset_id": "openapi_doc_drift_guard_2026_05_17",
         "severity": "medium",
-        "default_action": "deny",
+        "default_action": "allow",
         "advisory_url": "https://arxiv.org/abs/2605.14312",
         "drift_mode": "warn",
         "spec": SPEC,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from theodolite.api import payload
 from theodolite.api.payload import (
     OpenAPIDriftGuard,
     OpenAPIDriftVerdict,
@@ -15,6 +18,7 @@ from theodolite.api.payload import (
     vaccinate_openapi,
 )
 
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "seed-names.md").read_text(encoding="utf-8")
 SPEC = {
     "openapi": "3.0.3",
     "info": {"title": "Users", "version": "1"},
@@ -79,3 +83,65 @@ def test_the_preset_has_its_keys() -> None:
     assert list(cfg) == ["preset_id", "severity", "default_action", "advisory_url", "drift_mode", "spec"]
     assert (cfg["preset_id"], cfg["severity"]) == ("openapi_doc_drift_guard_2026_05_17", "medium")
     assert (cfg["default_action"], cfg["advisory_url"]) == ("deny", "https://arxiv.org/abs/2605.14312")
+    assert cfg["spec"] is SPEC
+    for mode in ("warn", "shadow"):
+        assert openapi_doc_drift_guard_defaults(spec=SPEC, drift_mode=mode)["default_action"] == "allow"
+
+
+# Public names of agent-airlock 0.10.26, with what may be given to them or read of them.
+NAMES = {
+    "OpenAPIDivergence": "kind field expected observed",
+    "OpenAPIDivergenceKind": "MISSING_REQUIRED UNKNOWN_FIELD TYPE_MISMATCH",
+    "OpenAPIDriftDecision": "allowed verdict detail operation_id divergences",
+    "OpenAPIDriftGuard": "evaluate",
+    "OpenAPIDriftVerdict": "ALLOW ALLOW_WARN ALLOW_SHADOW DENY_DRIFT DENY_UNKNOWN_OPERATION",
+    "OpenAPIDriftViolation": "",
+    "openapi_doc_drift_guard_defaults": "",
+    "vaccinate_openapi": "",
+}
+ARGUMENTS: dict[Callable[..., object], str] = {
+    OpenAPIDriftGuard: "spec drift_mode",
+    OpenAPIDriftGuard.evaluate: "operation_id args",
+    vaccinate_openapi: "spec drift_mode",
+    openapi_doc_drift_guard_defaults: "spec drift_mode",
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_name_and_member_is_there(name: str) -> None:
+    made: object = getattr(payload, name)
+    assert name in payload.__all__
+    assert not [member for member in NAMES[name].split() if not hasattr(made, member)]
+
+
+@pytest.mark.parametrize(("function", "names"), ARGUMENTS.items())
+def test_every_argument_is_taken_by_its_name(function: Callable[..., object], names: str) -> None:
+    assert set(names.split()) <= set(inspect.signature(function).parameters)
+
+
+def test_the_words_are_the_same() -> None:
+    for kind in (payload.OpenAPIDivergenceKind, OpenAPIDriftVerdict):
+        assert [member.value for member in kind] == [word.lower() for word in NAMES[name_of(kind)].split()]
+    for mode in ("strict", "warn", "shadow"):
+        assert OpenAPIDriftGuard(spec=SPEC, drift_mode=mode).mode == mode
+
+
+def name_of(kind: type) -> str:
+    return next(name for name in NAMES if getattr(payload, name) is kind)
+
+
+def test_the_page_has_every_name_and_what_it_says_is_there_is_there() -> None:
+    section = PAGE.partition("\n## The OpenAPI guard of agent-airlock\n")[2].partition("\n## ")[0]
+    rows = [row.split("|")[1:3] for row in section.splitlines() if row.startswith("| `")]
+    told = {name.strip().strip("`"): what for name, what in rows}
+    assert set(told) == {*NAMES, "OpenAPIDriftGuard.evaluate"}
+    guard = OpenAPIDriftGuard(spec=SPEC, track=True)
+    for member in ("rates", "attribute", "contracts", "drift"):
+        assert f"`{member}`" in told["OpenAPIDriftGuard"]
+        assert hasattr(guard, member)
+    for name, kind in (
+        ("OpenAPIDivergence", payload.OpenAPIDivergence),
+        ("OpenAPIDriftDecision", payload.OpenAPIDriftDecision),
+    ):
+        added = set(kind.__struct_fields__) - set(NAMES[name].split())
+        assert not [field for field in added if f"`{field}`" not in told[name]]

@@ -344,12 +344,13 @@ def openapi_doc_drift_guard_defaults(*, spec: Spec, drift_mode: str = DriftMode.
     `advisory_url` is the paper that this preset names. That paper measured smells in the documentation of APIs, not how
     often agents drift. Raises ConfigError for another mode.
     """
+    mode = _mode(drift_mode)
     return {
         "preset_id": "openapi_doc_drift_guard_2026_05_17",
         "severity": "medium",
-        "default_action": "deny",
+        "default_action": "deny" if mode is DriftMode.STRICT else "allow",
         "advisory_url": _ADVISORY,
-        "drift_mode": _mode(drift_mode).value,
+        "drift_mode": mode.value,
         "spec": spec,
     }
 
