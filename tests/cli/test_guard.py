@@ -239,3 +239,18 @@ def test_no_pins_are_not_judged(theodolite: Run, home: Path) -> None:
     saved(home / "none.json", [])
     assert theodolite("pin", "add", "none.json").exit_code == 0
     assert theodolite("pin", "verify").exit_code == 3
+
+
+@pytest.mark.parametrize(
+    ("verb", "told"),
+    [
+        ("guard", "Nothing is fetched"),
+        ("guard", "Start with: theodolite guard lint SPEC"),
+        ("pin", "Keep the file under version control"),
+        ("pin", "Start with: theodolite pin add FILE"),
+    ],
+)
+def test_the_help_of_each_group_says_what_to_know_and_where_to_begin(theodolite: Run, verb: str, told: str) -> None:
+    done = theodolite(verb, "--help")
+    assert done.exit_code == 0
+    assert told in " ".join(done.stdout.split())

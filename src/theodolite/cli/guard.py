@@ -14,7 +14,7 @@ from theodolite.cli.options import Paths, ReaderName
 
 __all__ = ("Form", "Spec", "check", "diff", "drift", "guard", "lint")
 
-guard = typer.Typer(no_args_is_help=True, help="Check calls against the contracts of tools and APIs.")
+guard = typer.Typer(no_args_is_help=True, epilog="Start with: theodolite guard lint SPEC")
 
 
 Spec = Annotated[

@@ -14,7 +14,7 @@ from theodolite.cli.guard import Form
 
 __all__ = ("add", "pin", "verify")
 
-pin = typer.Typer(no_args_is_help=True, help="Keep contracts as they were agreed to, and see when they change.")
+pin = typer.Typer(no_args_is_help=True, epilog="Start with: theodolite pin add FILE, when you have looked at it")
 
 _FILE = Path("theodolite-pins.json")
 _Pins = Annotated[Path, typer.Option("--pins", metavar="PINS", help="The file of pins that `pin add` wrote.")]
