@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 from msgspec import UNSET, Raw
 
 from theodolite.contracts import read
 from theodolite.core.contract import Contracts
+from theodolite.core.errors import ConfigError
 from theodolite.core.event import AnyHostEvent, Tool, ToolCallProposed, ToolResultObserved, ToolsDeclared
 from theodolite.core.policy import Decision, Mode, Policy
 from theodolite.core.reading import Failure, Reading, Status
@@ -179,3 +181,9 @@ def test_the_contract_of_the_operator_goes_before_what_the_session_declares_of_r
     [reading] = said(declared, ToolResultObserved(tool="count", text='{"n": 3}'), detector=detector)
     assert isinstance(reading, Reading)
     assert reading.score == 0.0
+
+
+def test_files_that_nobody_read_are_not_passed_over() -> None:
+    with pytest.raises(ConfigError, match="names of files"):
+        PayloadDetector(PayloadSettings(contracts=("tools.json",)))
+    PayloadDetector(PayloadSettings(contracts=("tools.json",)), contracts=contracts())

@@ -36,7 +36,8 @@ _LONGEST = 1_000_000
 class PayloadSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`[detectors.payload]`: whether formats deny, and whether what a contract does not declare is told.
 
-    `contracts` names files with contracts, which whoever wires the detector reads and gives to it.
+    `contracts` names files with contracts, which whoever wires the detector reads and gives to it; a detector that is
+    not given them is refused.
     """
 
     enabled: bool = True
@@ -93,6 +94,8 @@ class PayloadDetector:
 
     def __init__(self, settings: PayloadSettings | None = None, *, contracts: Contracts | None = None) -> None:
         self._settings = settings or PayloadSettings()
+        if self._settings.contracts and contracts is None:
+            raise ConfigError("contracts of the settings are names of files: give what was read of them as `contracts`")
         self._own = None if contracts is None else Checker(contracts, formats=self._settings.formats)
         # What is kept here changes no answer, only when it comes.
         self._of = lru_cache(maxsize=_KEPT)(self._made)
