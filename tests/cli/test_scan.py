@@ -76,8 +76,8 @@ def test_fail_on_counts_only_what_reaches_the_action(theodolite: Run, recordings
 
 
 def test_an_action_that_nothing_can_reach_is_a_warning(theodolite: Run, recordings: Path, home: Path) -> None:
-    # What ships acts by the hard rules of one detector and by the fused score, and restricts by nothing.
-    quiet = "[detectors.anomaly]\nenabled = false\n[detectors.fusion]\nenabled = false\n"
+    # What ships acts by the hard rules of one detector, by the fused score and by contracts, and restricts by nothing.
+    quiet = "".join([f"[detectors.{name}]\nenabled = false\n" for name in ("anomaly", "fusion", "payload")])
     assert theodolite("scan", recordings / "clean.json", "--fail-on", "elevated_review").stderr == ""
     (home / "theodolite.toml").write_text(quiet, encoding="utf-8")
     for action in ("elevated_review", "restricted_mode"):
