@@ -136,6 +136,12 @@ def test_what_cannot_be_read_is_said_and_no_clean_bill(theodolite: Run, home: Pa
     assert theodolite("guard", "drift", folder, "--spec", spec, "--baseline", "2").exit_code == 0
 
 
+def test_without_any_contract_it_says_what_is_lacking(theodolite: Run, home: Path) -> None:
+    done = theodolite("guard", "drift", recorded(home / "rec", one_call_each([RIGHT] * 3)))
+    assert done.exit_code == 3
+    assert "no call has a contract that it can be held against: name one with --spec" in " ".join(done.stdout.split())
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

@@ -255,7 +255,10 @@ def _blocks(account: DriftAccount) -> Iterator[Block]:
     aside = ", ".join(f"{facts[word]:,} {word}" for word in ("retries", "of unknown tools", "not checked"))
     read = f"{counted(facts['sessions'], 'session')}, {counted(facts['calls'], 'call')}"
     yield Paragraph((Span(f"{read}: {facts['counted']:,} count; {aside}"),))
-    if not facts["past"]:
+    if not facts["counted"]:
+        need = "no call has a contract that it can be held against"
+        yield Paragraph((Span(f"{need}{': name one with --spec' * (not account.spec)}", Style.WARN),))
+    elif not facts["past"]:
         need = f"no operation was called more than {account.baseline:,} times, so that nothing can have risen"
         yield Paragraph((Span(f"{need}: give more, or a smaller --baseline", Style.WARN),))
     if account.rises:
