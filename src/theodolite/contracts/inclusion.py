@@ -27,6 +27,11 @@ __all__ = ("Inclusion", "Missed", "Why")
 
 # Pairs of places that are compared, and levels (our choice): a document of 13 MB has some 300,000 places.
 STEPS, LEVELS = 2_000_000, 80
+# How often one pair is compared again, where what was found rests on pairs that are not shown yet (our choice): a
+# schema that leads back to itself in many ways would double the work with each level.
+_AGAIN = 32
+# Schemas of one place on the left times those on the right (our choice): each is compared with each.
+_TOGETHER = 40_000
 # What is compared as it is written, because no rule says which of two is narrower.
 _AS_WRITTEN = ("contains", "minContains", "maxContains", "$dynamicRef", "$recursiveRef", "discriminator", "readOnly")
 _WHOLE = ("unevaluatedProperties", "unevaluatedItems")
@@ -68,8 +73,8 @@ _Found = tuple[Missed, ...]
 class Inclusion:
     """Compares schemas and remembers what it has compared; made once for two sets of documents.
 
-    The work is bounded: beyond two million pairs, or 80 levels, all that is left is missed. Cost of a pair: linear in
-    its keywords, quadratic in branches of a union.
+    The work is bounded: beyond two million pairs, 80 levels, 32 times the same pair or 40,000 pairs at one place, all
+    that is left is missed. Cost of a pair: linear in its keywords, quadratic in branches of a union.
 
     >>> narrow, wide = Node({"type": "integer"}), Node({"type": "number", "minimum": 0})
     >>> [(missed.keyword, missed.what) for missed in Inclusion().missed(narrow, wide)]
@@ -81,6 +86,7 @@ class Inclusion:
         self._known: dict[tuple[frozenset[int], frozenset[int]], tuple[_Found, _Nodes, _Nodes]] = {}
         self._under_way: dict[tuple[frozenset[int], frozenset[int]], int] = {}
         self._assumed = LEVELS
+        self._tried: dict[tuple[frozenset[int], frozenset[int]], int] = {}
 
     def missed(self, left: Node, right: Node) -> tuple[Missed, ...]:
         """Return where the right may refuse what the left accepts; nothing where it refuses none of it."""
@@ -100,7 +106,8 @@ class Inclusion:
             return ()
         self._steps -= 1
         depth = len(self._under_way)
-        if self._steps < 0 or depth >= LEVELS:
+        tried = self._tried[key] = self._tried.get(key, 0) + 1
+        if self._steps < 0 or depth >= LEVELS or tried > _AGAIN or len(left) * len(right) > _TOGETHER:
             self._assumed = 0  # not to be remembered: elsewhere there may be room
             return (Missed("", "", "too large or too deep to compare"),)
         return self._compared(key, left, right, depth)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeGuard
 
 from theodolite.contracts.document import find, is_list, is_object, pointer_of
@@ -79,16 +79,17 @@ def type_of(value: object) -> str:
     return "object" if is_object(value) else "array"
 
 
-def expand(node: Node) -> tuple[Node, ...]:
+def expand(node: Node, known: Container[int] = ()) -> tuple[Node, ...]:
     """Return all that a value must satisfy at a place: the schema, what it refers to, each member of `allOf`, in turn.
 
-    Of each that is returned `$ref` and `allOf` are done with, except a `$ref` that leads nowhere.
+    Of each that is returned `$ref` and `allOf` are done with, except a `$ref` that leads nowhere. `known` are the ids
+    of schemas that were returned before, with all that they lead to. Linear.
     """
     found: dict[int, Node] = {}
     waiting = [node]
     while waiting:
         here = waiting.pop()
-        if id(here.schema) in found:
+        if id(here.schema) in found or id(here.schema) in known:
             continue
         found[id(here.schema)] = here
         following = here.followed()

@@ -116,9 +116,7 @@ def speaking(nodes: Iterable[Node]) -> tuple[Node, ...]:
     found: dict[int, Node] = {}
     waiting = list(nodes)
     while waiting:
-        for one in expand(waiting.pop()):
-            if id(one.schema) in found:
-                continue
+        for one in expand(waiting.pop(), found):
             found[id(one.schema)] = one
             unions = [branches for keyword in _UNIONS if is_list(branches := one.keywords.get(keyword))]
             inner = [branch for branches in unions for branch in branches]

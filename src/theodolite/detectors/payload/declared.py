@@ -72,8 +72,9 @@ class Declarations:
         """Return what of a value its schema does not declare: at most 100 observations, none of which denies.
 
         `undeclared_field`, where the schema names fields and this is none of them, nor of a pattern, nor described by
-        `additionalProperties`: what any branch of any union names counts as declared. `read_only_sent`, except in a
-        result. `format_mismatch`, for the formats that the engine knows, int32 and int64.
+        `additionalProperties`: what any branch of any union names counts as declared. `read_only_sent`, of what OpenAPI
+        3 says that it SHOULD NOT be sent, except in a result; where Swagger 2.0 says MUST NOT, the check denies it.
+        `format_mismatch`, for the formats that the engine knows, int32 and int64.
         """
         found = islice(self._walk((node,), value, asks=location is not Location.RESULT), _MOST)
         return tuple([_observed(kind, location, _pointer(prefix, at), due, one) for kind, at, due, one in found])

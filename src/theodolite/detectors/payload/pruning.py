@@ -11,7 +11,7 @@ from msgspec import Struct
 from theodolite.core.arguments import is_mapping, is_sequence
 from theodolite.detectors.payload.kinds import Path
 
-__all__ = ("WIDTH", "Pruned", "windows")
+__all__ = ("WIDTH", "Pruned", "prune", "windows")
 
 # Entries of one array or object, and values in all, that are looked at together. The engine needs some 15 us for each
 # error that it lists, and lists all: 5,000 errors take 75 ms.
@@ -32,9 +32,12 @@ class Pruned(Struct, frozen=True, kw_only=True):
             found.append(key + self.cuts.get(path[:place], 0) if isinstance(key, int) else key)
         return tuple(found)
 
-    def caused(self, error: ValidationError) -> bool:
-        """Whether an error may come from the cut alone: what is asked of a container as a whole."""
-        path = tuple(error.instance_path)
+    def caused(self, error: ValidationError, above: Path = ()) -> bool:
+        """Whether an error may come from the cut alone: what is asked of a container as a whole.
+
+        `above` is where the copy stands in the value that the error is of.
+        """
+        path = tuple(error.instance_path)[len(above) :]
         whole = isinstance(error.kind, _WHOLE) and path in self.cuts
         return whole or (isinstance(error.kind, _UNIONS) and any(cut[: len(path)] == path for cut in self.cuts))
 
@@ -62,13 +65,13 @@ def _longest(value: object) -> int:
     return most
 
 
-def _prune(value: object, window: int = 0) -> Pruned:
-    """Return a copy with at most 500 entries of each container, from the 500 * `window`th on, and some 5,000 in all.
+def prune(value: object, window: int = 0, most: int = _ROOM) -> Pruned:
+    """Return a copy with at most 500 entries of each container, from the 500 * `window`th on, and some `most` in all.
 
     Containers that are no longer than that are whole, unless there is no room for them.
     """
     cuts: dict[Path, int] = {}
-    room = [_ROOM]
+    room = [most]
 
     def copy(one: object, path: Path) -> object:
         room[0] -= 1
@@ -89,4 +92,4 @@ def _prune(value: object, window: int = 0) -> Pruned:
 def windows(value: object) -> Iterator[Pruned]:
     """Yield copies that together show every entry of the longest containers."""
     for window in range(_longest(value) // WIDTH + 1):
-        yield _prune(value, window)
+        yield prune(value, window)
