@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from decimal import Decimal
 from enum import Enum
 from functools import cache
@@ -17,6 +17,7 @@ from typing import TypeGuard
 
 from jsonschema_rs import Draft202012Validator
 
+from theodolite.contracts.document import is_list, is_object
 from theodolite.core.arguments import MAX_DEPTH, is_mapping, is_sequence, pointer
 from theodolite.core.contract import Divergence, Kind, Location
 from theodolite.core.text import encodable, printable
@@ -32,11 +33,10 @@ _MOST = 100
 _FAULTS = (ArithmeticError, AttributeError, LookupError, OSError, RuntimeError, TypeError, ValueError)
 # Some text: comparing it makes the engine read the strings, which is how it meets lone surrogates.
 TEXT = "\x00theodolite"
-_CONTAINERS = frozenset({dict, list, tuple})
 
 
 def few(value: object) -> bool:
-    """Whether a value has at most 200,000 values in it, each counted as often as it is met, in at most 100 levels.
+    """Whether a value has at most 200,000 values in it, each counted as often as it is met.
 
     One list that holds another twice, and so on 60 times, is met 2^60 times by whoever walks over it, as the engine
     does. False comes of other classes of containers too, which only `plain` reads: they may say anything of their
@@ -48,30 +48,29 @@ def few(value: object) -> bool:
     >>> few(shared), few([[1], {"a": [2]}])
     (False, True)
     """
-    here: list[object] = [value] if gc.is_tracked(value) else []
+    todo: list[object] = [value] if gc.is_tracked(value) else []
     visits = 0
-    for _ in range(MAX_DEPTH + 1):
-        if not here:
-            return True
-        if not _containers(here):
-            here = [one for one in here if not _is_word(one)]
-            if not _containers(here):
+    try:
+        for one in todo:  # which grows
+            if is_object(one):
+                below: Collection[object] = one.values()
+            elif is_list(one) or _is_tuple(one):
+                below = one
+            elif _is_word(one):
+                continue
+            else:
                 return False
-        visits += sum(map(len, here))
-        if visits > MAX_NODES:
-            return False
-        try:
-            here = [below for one in here for below in (one.values() if isinstance(one, dict) else one) if _held(below)]
-        except RuntimeError:  # another thread changes it: `plain` copies first
-            return False
-    return False
+            visits += len(below)
+            if visits > MAX_NODES:
+                return False
+            todo.extend(filter(gc.is_tracked, below))
+    except RuntimeError:  # another thread changes it: `plain` copies first
+        return False
+    return True
 
 
-_held = gc.is_tracked
-
-
-def _containers(values: list[object]) -> TypeGuard[list[dict[str, object] | list[object]]]:
-    return _CONTAINERS.issuperset(map(type, values))
+def _is_tuple(value: object) -> TypeGuard[tuple[object, ...]]:
+    return type(value) is tuple
 
 
 def _is_word(value: object) -> bool:
