@@ -90,9 +90,9 @@ class Checker:
     Without it `check` does not look at formats: JSON Schema 2020-12 (validation, section 7.2.1) makes them annotations,
     and OpenAPI leaves the list of them open, so that values that servers take would be refused.
 
-    Cost of `check` for a valid call: three to five times the engine alone, most of it for counting (`values.few`): 0.4 us
-    for a flat object, 3 us for 240 bytes of JSON, 40 us for 4.6 kB; the first call of an operation takes some 10 ms more
-    (`covering.cover`).
+    Cost of `check` for a valid call: three to five times the engine alone, most of it for counting (`values.few`):
+    0.4 us for a flat object, 3 us for 240 bytes of JSON, 40 us for 4.6 kB; the first call of an operation takes some
+    10 ms more (`covering.cover`).
 
     >>> from theodolite.contracts import read
     >>> schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
