@@ -175,6 +175,9 @@ class OpenAPIDriftGuard:
             _check_document(spec)
         self.contracts = spec if isinstance(spec, Contracts) else read(spec)
         self._checker = Checker(self.contracts)
+        # What is decided of nearly every call is the same object each time: it is frozen.
+        self._fitting = {name: _fits(name) for name in (*self.contracts.contracts, *self.contracts.aliases)}
+        self._looks_on = observe or self.drift is not None
 
     def evaluate(self, *, operation_id: str, args: object = None) -> OpenAPIDriftDecision:
         """Return what to do about a call; what it was given is neither changed nor kept.
@@ -182,27 +185,22 @@ class OpenAPIDriftGuard:
         `args` are the flat arguments by name, which are taken to parameters and body by name, or the body itself where
         it is no object; None is a call without any. Does not raise for what `args` holds.
         """
-        contract = self.contracts.find(operation_id) if _is_text(operation_id) else None
-        if contract is None:
+        fitting = self._fitting.get(operation_id) if _is_text(operation_id) else None
+        if fitting is None:
             return self._unknown(operation_id)
         arguments = _NONE if args is None else args
         found = self._checker.check(operation_id, arguments)
+        if not found and not self._looks_on:
+            return fitting
+        contracts = self.contracts.contracts
+        contract = contracts[operation_id if operation_id in contracts else self.contracts.aliases[operation_id]]
         if self._observes:
             found += self._checker.observe(operation_id, arguments)
         shifts = self._counted(contract.name, found) if self.drift is not None else ()
         told = tuple([_told(one) for one in found if not one.denies])
         denying = [one for one in found if one.denies]
-        if denying:
-            drifted = self._drifted(contract, arguments, denying)
-            return self._said(replace(drifted, observations=told, shifts=shifts))
-        return OpenAPIDriftDecision(
-            allowed=True,
-            verdict=OpenAPIDriftVerdict.ALLOW,
-            detail=f"the arguments fit the contract of {brief(operation_id)}",
-            operation_id=operation_id,
-            observations=told,
-            shifts=shifts,
-        )
+        made = self._said(self._drifted(contract, arguments, denying)) if denying else fitting
+        return replace(made, observations=told, shifts=shifts)
 
     def rates(self) -> tuple[OpenAPIDriftRate, ...]:
         """Return how often calls diverged, by operation, place and kind; nothing from a guard that does not track.
@@ -288,6 +286,15 @@ _VERDICTS = {
     DriftMode.WARN: OpenAPIDriftVerdict.ALLOW_WARN,
     DriftMode.SHADOW: OpenAPIDriftVerdict.ALLOW_SHADOW,
 }
+
+
+def _fits(name: str) -> OpenAPIDriftDecision:
+    return OpenAPIDriftDecision(
+        allowed=True,
+        verdict=OpenAPIDriftVerdict.ALLOW,
+        detail=f"the arguments fit the contract of {brief(name)}",
+        operation_id=name,
+    )
 
 
 class Vaccine(Protocol):
