@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import urldefrag
 
 import msgspec
@@ -22,6 +22,7 @@ from theodolite.contracts.document import show
 from theodolite.core.arguments import is_mapping, is_sequence, pointer
 from theodolite.core.contract import Schema
 from theodolite.core.errors import ConfigError
+from theodolite.detectors.payload.branching import MAX_WAYS, Branching
 
 __all__ = ("Compiler",)
 
@@ -44,12 +45,13 @@ class Compiler:
             self._registry = Registry([(uri, _held(document)) for uri, document in documents.items()])
         except (ValueError, ReferencingError) as error:
             raise ConfigError(f"the documents of the contracts cannot be read: {show(str(error))}") from error
+        self._branching = Branching(self._registry)
 
     def compile(self, schema: Schema, *, where: str, what: str) -> Validator:
         """Return the validator of a schema that stands at the pointer `where` and belongs to `what`.
 
         Raises ConfigError with the pointer of what is wrong: a type or pattern that is none, a reference that leads
-        nowhere or out of the documents.
+        nowhere or out of the documents; and of a schema with more ways than the engine can go (`Branching`).
         """
         key = hashlib.sha256(msgspec.json.encode(schema)).digest()
         made = self._made.get(key)
@@ -57,7 +59,23 @@ class Compiler:
             made = self._made[key] = self._compiled(schema, where, what)
         return made
 
+    def takes(self, schemas: Sequence[Schema]) -> bool:
+        """Whether all of some schemas can be compiled, in a fifth of the time that it takes to compile each."""
+        if any(map(self._branching.excessive, schemas)):
+            return False
+        try:
+            self._validator({"anyOf": list(schemas) or [True]}, FancyRegexOptions(backtrack_limit=BACKTRACK_LIMIT))
+        except (ValueError, ReferencingError):
+            return False
+        return True
+
     def _compiled(self, schema: Schema, where: str, what: str) -> Validator:
+        if self._branching.excessive(schema):
+            raise ConfigError(
+                f"{what}: what the schema at {show(where)} leads to holds more than {MAX_WAYS:,} schemas against one "
+                "value, each counted as often as $ref, allOf, anyOf, oneOf, not, if, then and else come to it: no "
+                "check of it would end; name each once"
+            )
         try:
             return self._validator(schema, RegexOptions())
         except (ValueError, ReferencingError):

@@ -79,7 +79,7 @@ def cover_call(
     except (_LeftAloneError, RecursionError):  # references that lead on and on
         return None
     required.extend(part.name for part in parameters if part.required)
-    flat = {**whole, "type": "object", "properties": properties, "required": required, "propertyNames": _FLAT}
+    flat = {**whole, "type": "object", "properties": properties, "required": required, "patternProperties": _FLAT}
     return covering.finished(flat, height)
 
 
@@ -120,7 +120,7 @@ _ASKS = (
 )  # fmt: skip
 _PLAIN = frozenset({"additionalProperties", "properties", "required", "type"})
 # The names that `contracts.splitting` gives a meaning of their own (rules 1 to 3 of its Splitter).
-_FLAT = {"not": {"pattern": r"[.]|__|^(path|query|header|cookie|body)$"}}
+_FLAT: dict[str, object] = {r"[.]|__|^(path|query|header|cookie|body)$": False}
 
 
 class _Covering:
