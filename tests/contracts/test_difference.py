@@ -166,6 +166,38 @@ def declared(changes: tuple[Change, ...]) -> set[str]:
 PAIRS = SCHEMAS.flatmap(lambda old: st.tuples(st.just(old), st.one_of(changed(old), SCHEMAS)))
 
 
+STRICT: dict[str, object] = {
+    "type": "string", "enum": ["a"], "const": 1, "minimum": 2, "exclusiveMaximum": 1, "multipleOf": 2, "minLength": 2,
+    "maxLength": 0, "pattern": "b", "minItems": 2, "maxItems": 0, "uniqueItems": True, "items": False,
+    "prefixItems": [False], "contains": {"const": 3}, "minProperties": 2, "maxProperties": 0,
+    "properties": {"a": False}, "required": ["c"], "additionalProperties": False, "patternProperties": {"a": False}, "propertyNames": False,
+    "unevaluatedProperties": False, "unevaluatedItems": False, "dependentRequired": {"a": ["c"]},
+    "dependentSchemas": {"a": False}, "allOf": [False], "anyOf": [{"type": "null"}], "oneOf": [{"type": "null"}],
+    "not": {"type": "object"}, "if": True, "then": False, "else": False,
+}  # fmt: skip
+LOOSE: dict[str, object] = {
+    **STRICT, "type": ["string", "number", "object", "array"], "enum": [1, "a", {"a": 1}, [1]], "items": True,
+    "prefixItems": [True], "contains": True, "properties": {"a": True}, "additionalProperties": True,
+    "patternProperties": {"a": True}, "propertyNames": True, "allOf": [True], "anyOf": [True], "oneOf": [True],
+    "not": {"type": "null"}, "then": True, "else": True, "minimum": 0, "minLength": 1, "maxLength": 5, "minItems": 1,
+    "maxItems": 2, "minProperties": 1, "maxProperties": 2, "required": ["a"], "dependentSchemas": {"a": True},
+}  # fmt: skip
+SOME: list[object] = [1, "a", "bb", 3, [1], [1, 1], [3], {"a": 1}, {"a": 1, "c": 1}, {"b": 1}, {}, [], None, True]
+
+
+@pytest.mark.parametrize("added", STRICT)
+@pytest.mark.parametrize("beside", LOOSE)
+def test_each_keyword_that_refuses_more_is_breaking_whatever_stands_beside_it(added: str, beside: str) -> None:
+    """Beside another one, and with a strict value instead of a loose one of its own."""
+    old: dict[str, object] = {beside: LOOSE[beside]}
+    new = {**old, added: STRICT[added]}
+    both = JSONSCHEMA.Draft202012Validator(old), JSONSCHEMA.Draft202012Validator(new)
+    names = declared(difference(tool(old), tool(new)))
+    lost = [one for one in SOME if not holds(one, names) and both[0].is_valid(one) and not both[1].is_valid(one)]
+    if lost:
+        assert graded(old, new) is Grade.BREAKING, lost
+
+
 @settings(max_examples=300, deadline=None)
 @given(PAIRS, DEFS, st.lists(VALUES, min_size=1, max_size=12))
 def test_no_widening_refuses_what_the_old_contract_accepts(

@@ -239,6 +239,11 @@ class Inclusion:
         declared = {name for one in speaking(left) for name in named(one.keywords.get("properties"))}
         open_to_any = not any(_closed(one) for one in left)
         for node in right:
+            if "propertyNames" in node.keywords:
+                wanted = node.child(node.keywords["propertyNames"])
+                names = [one.child(one.keywords.get("propertyNames")) for one in left]
+                told = self._within((_TYPED["string"], *_together(names)), expand(wanted))
+                yield from [Missed("/*", "propertyNames", missed.what) for missed in told]
             if "patternProperties" in node.keywords:
                 yield from self._patterned(left, node)
                 continue
@@ -253,11 +258,6 @@ class Inclusion:
                     yield Missed(child("", name), "properties", "declared now", Why.DECLARED)
             if rest is not None:
                 yield from self._below("*", [_rest(one) if _sole(one) else None for one in left], rest)
-            if "propertyNames" in node.keywords:
-                wanted = node.child(node.keywords["propertyNames"])
-                names = [one.child(one.keywords.get("propertyNames")) for one in left]
-                told = self._within((_TYPED["string"], *_together(names)), expand(wanted))
-                yield from [Missed("/*", "propertyNames", missed.what) for missed in told]
 
     def _patterned(self, left: _Nodes, node: Node) -> Iterator[Missed]:
         """Compare names that patterns choose with those of a schema that has the same names and patterns."""
