@@ -170,8 +170,9 @@ STRICT: dict[str, object] = {
     "type": "string", "enum": ["a"], "const": 1, "minimum": 2, "exclusiveMaximum": 1, "multipleOf": 2, "minLength": 2,
     "maxLength": 0, "pattern": "b", "minItems": 2, "maxItems": 0, "uniqueItems": True, "items": False,
     "prefixItems": [False], "contains": {"const": 3}, "minProperties": 2, "maxProperties": 0,
-    "properties": {"a": False}, "required": ["c"], "additionalProperties": False, "patternProperties": {"a": False}, "propertyNames": False,
-    "unevaluatedProperties": False, "unevaluatedItems": False, "dependentRequired": {"a": ["c"]},
+    "properties": {"a": False}, "required": ["c"], "additionalProperties": False,
+    "patternProperties": {"a": False}, "propertyNames": False, "unevaluatedProperties": False,
+    "unevaluatedItems": False, "dependentRequired": {"a": ["c"]},
     "dependentSchemas": {"a": False}, "allOf": [False], "anyOf": [{"type": "null"}], "oneOf": [{"type": "null"}],
     "not": {"type": "object"}, "if": True, "then": False, "else": False,
 }  # fmt: skip

@@ -44,7 +44,7 @@ def few(value: object) -> bool:
     """Whether what a value leads to is so little that a walk over it soon ends: the engine may be given it.
 
     One list that holds another twice, and so on 60 times, is met 2^60 times by whoever walks over it, as the engine
-    does. At most 20,000 references, each counted as often as it is met, and a level for 200 more. Objects of a host lead
+    does. At most 20,000 references, each counted as often as it is met; a level counts as 200. Objects of a host lead
     to their classes, and so to more than that. Runs no code of the value's own. Cost: 10 ns for each reference.
 
     >>> shared = [1]
