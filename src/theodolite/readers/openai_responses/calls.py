@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from typing import ClassVar
 
 from msgspec import UNSET, Raw, UnsetType
 from msgspec.json import Decoder, Encoder
@@ -20,6 +19,9 @@ __all__ = ("Calls",)
 
 # Requests for approval that may still be answered, like the calls whose results may still come.
 _MAX_REQUESTS = 1024
+# Takes an item, undecoded and decoded.
+_Tell = Callable[[Raw | bytes, form.Item], None]
+_BY_MODEL = frozenset({"function_call", "custom_tool_call", "mcp_call", "mcp_approval_request", *BUILT_IN})
 # JSON, or an object and what is in it.
 _OBJECT: Decoder[dict[str, Raw] | str | list[Raw] | bool | int | float | None] = Decoder(
     dict[str, Raw] | str | list[Raw] | bool | int | float | None
@@ -40,15 +42,35 @@ class Calls:
 
     def of_model(self, kind: str) -> bool:
         """Whether an item of this type is a call."""
-        return kind in self._BY_MODEL
+        return kind in _BY_MODEL
 
     def tell(self, kind: str, data: Raw | bytes, item: form.Item) -> bool:
         """Tell an item; whether it is one of these."""
-        told = self._BY_MODEL.get(kind) or self._BY_OTHERS.get(kind)
+        told = self._of(kind)
         if told is None:
             return False
-        told(self, data, item)
+        told(data, item)
         return True
+
+    def _of(self, kind: str) -> _Tell | None:  # noqa: PLR0911 - one for each type
+        # Looked up anew: a table of methods bound to this would keep it alive until the next collection.
+        match kind:
+            case "function_call":
+                return self._function
+            case "custom_tool_call":
+                return self._custom
+            case "mcp_call":
+                return self._mcp
+            case "mcp_approval_request":
+                return self._request
+            case "mcp_approval_response":
+                return self._approval
+            case "mcp_list_tools":
+                return self._listing
+            case "tool_search_output":
+                return self._found_tools
+            case _:
+                return self._built_in if kind in BUILT_IN else self._output if kind in OUTPUTS else None
 
     def _call(self, item: form.Item, tool: str, *, hosted: bool = False) -> tuple[Call, str]:
         """Return a call, and the other id that its result may come under."""
@@ -179,22 +201,6 @@ class Calls:
         number = under.text(item.call_id, "call_id")
         call = under.call(number, "tool_search")
         under.returns(call, "\n".join(tool.name for tool in tools), Channel.TOOL_RESULT_PART)
-
-    # What tells an item of a type, undecoded and decoded. Of the class: methods bound to itself would keep each
-    # conversation alive until the next collection.
-    _BY_MODEL: ClassVar[Mapping[str, Callable[[Calls, Raw | bytes, form.Item], None]]] = {
-        "function_call": _function,
-        "custom_tool_call": _custom,
-        "mcp_call": _mcp,
-        "mcp_approval_request": _request,
-        **dict.fromkeys(BUILT_IN, _built_in),
-    }
-    _BY_OTHERS: ClassVar[Mapping[str, Callable[[Calls, Raw | bytes, form.Item], None]]] = {
-        "mcp_list_tools": _listing,
-        "mcp_approval_response": _approval,
-        "tool_search_output": _found_tools,
-        **dict.fromkeys(OUTPUTS, _output),
-    }
 
 
 def _given(raw: Raw | UnsetType) -> bool:
