@@ -7,29 +7,22 @@ is told all the same, as an observation: apart from the check, since it takes a 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache, lru_cache
+from collections.abc import Iterator
+from functools import lru_cache
 from itertools import islice
 
-from jsonschema_rs import Draft202012Validator, RegexOptions
-from msgspec import Struct
+from jsonschema_rs import Draft202012Validator
 
-from theodolite.contracts.direction import FORBIDS
-from theodolite.contracts.nodes import Node, expand
+from theodolite.contracts.nodes import Node
 from theodolite.core.arguments import is_mapping, is_sequence, pointer
 from theodolite.core.contract import Divergence, Kind, Location
+from theodolite.detectors.payload.places import Places
 from theodolite.detectors.payload.values import word
 
 __all__ = ("Declarations",)
 
 # Values that are walked over, and observations that are told: the rest of a longer call is not looked at.
 _ROOM, _MOST = 5_000, 100
-# Schemas that one place of a value is held against, with all branches of all unions.
-_BRANCHES = 200
-# Tables that are kept; there are as many as a document has places, and this bounds them.
-_KEPT = 4_096
-_UNIONS = ("anyOf", "oneOf")
-_CONDITIONS = ("if", "then", "else")
 # OpenAPI's own formats of numbers (3.0.4, data types), which the engine does not know.
 _BITS = {"int32": 31, "int64": 63}
 
@@ -44,19 +37,6 @@ _Step = tuple[tuple[Node, ...], object, _Trail]
 _Seen = tuple[Kind, _Trail, str, object]
 
 
-class _Table(Struct, frozen=True, kw_only=True):
-    """What is declared of the values at one place, by whatever branch."""
-
-    properties: Mapping[str, tuple[Node, ...]]
-    patterns: tuple[tuple[Draft202012Validator, Node], ...]
-    rest: tuple[Node, ...]
-    items: tuple[Node, ...]
-    first: tuple[tuple[Node, ...], ...]
-    formats: tuple[str, ...]
-    closed: bool
-    read_only: bool
-
-
 class Declarations:
     """Tells of what a contract does not declare; keeps what was worked out of each schema.
 
@@ -64,7 +44,7 @@ class Declarations:
     """
 
     def __init__(self) -> None:
-        self._tables: dict[tuple[int, ...], _Table] = {}
+        self._places = Places()
 
     def observe(
         self, node: Node, value: object, location: Location = Location.ARGUMENTS, prefix: str = ""
@@ -85,90 +65,25 @@ class Declarations:
         while todo and room:
             room -= 1
             here, one, trail = todo.pop()
-            table = self._table(here)
+            table = self._places.table(here)
             for name in table.formats:
                 if not _formed(name, one):
                     yield Kind.FORMAT_MISMATCH, trail, f"format {name[:200]}", one
             if is_mapping(one):
                 for key, item in one.items():
-                    below = _named(table, str(key))
+                    below = table.named(str(key))
                     if below is None:
                         yield Kind.UNDECLARED_FIELD, (trail, str(key)), "absent", item
                     elif below:
-                        if asks and self._table(below).read_only:
+                        if asks and self._places.table(below).read_only:
                             yield Kind.READ_ONLY_SENT, (trail, str(key)), "absent", item
                         todo.append((below, item, (trail, str(key))))
             elif is_sequence(one):
-                todo.extend(_items(table, one[:room], trail))
-
-    def _table(self, nodes: tuple[Node, ...]) -> _Table:
-        key = tuple([id(node.schema) for node in nodes])
-        made = self._tables.get(key)
-        if made is None:
-            if len(self._tables) >= _KEPT:
-                self._tables.clear()
-            made = self._tables[key] = _made(nodes)
-        return made
-
-
-def _made(nodes: tuple[Node, ...]) -> _Table:
-    certain = list({id(one.schema): one for node in nodes for one in expand(node)}.values())
-    every = _branches(certain)
-    properties: dict[str, list[Node]] = {}
-    first: list[list[Node]] = []
-    patterns: list[tuple[Draft202012Validator, Node]] = []
-    rest: list[Node] = []
-    items: list[Node] = []
-    for node in every:
-        words = node.keywords
-        for name, schema in _entries(words.get("properties")):
-            properties.setdefault(name, []).append(node.child(schema))
-        patterns.extend((_pattern(name), node.child(s)) for name, s in _entries(words.get("patternProperties")))
-        rest.extend(
-            node.child(words[key]) for key in ("additionalProperties", "unevaluatedProperties") if words.get(key)
-        )
-        prefix = words.get("prefixItems")
-        for place, schema in enumerate(prefix if is_sequence(prefix) else ()):
-            first.extend([[] for _ in range(place + 1 - len(first))])
-            first[place].append(node.child(schema))
-        items.extend(node.child(words[key]) for key in ("items", "unevaluatedItems") if is_mapping(words.get(key)))
-    return _Table(
-        properties={name: tuple(below) for name, below in properties.items()},
-        patterns=tuple(patterns),
-        rest=tuple([node for node in rest if node.keywords]),
-        items=tuple(items),
-        first=tuple([tuple(below) for below in first]),
-        formats=tuple({str(node.keywords["format"]) for node in certain if "format" in node.keywords}),
-        closed=any(node.keywords.get("additionalProperties") is False for node in certain),
-        # What may not be sent at all is denied by the check.
-        read_only=any(node.keywords.get("readOnly") is True for node in certain)
-        and not any(node.keywords.get("not") == FORBIDS for node in certain),
-    )
-
-
-def _branches(nodes: Iterable[Node]) -> list[Node]:
-    """Return schemas with all branches of their unions and conditions, and what these refer to."""
-    found: dict[int, Node] = {}
-    todo = list(nodes)
-    while todo and len(found) < _BRANCHES:
-        node = todo.pop()
-        if id(node.schema) in found:
-            continue
-        found[id(node.schema)] = node
-        words = node.keywords
-        unions = [branch for key in _UNIONS if is_sequence(listed := words.get(key)) for branch in listed]
-        conditions = [words[key] for key in _CONDITIONS if key in words]
-        depending = [schema for _, schema in _entries(words.get("dependentSchemas"))]
-        for schema in (*unions, *conditions, *depending):
-            todo.extend(expand(node.child(schema)))
-    return list(found.values())
-
-
-def _items(table: _Table, value: Sequence[object], trail: _Trail) -> Iterator[_Step]:
-    for place, item in enumerate(value):
-        below = table.first[place] if place < len(table.first) else table.items
-        if below:
-            yield below, item, (trail, place)
+                todo.extend(
+                    (table.item(place), item, (trail, place))
+                    for place, item in enumerate(one[:room])
+                    if table.item(place)
+                )
 
 
 def _pointer(prefix: str, trail: _Trail) -> str:
@@ -179,35 +94,6 @@ def _pointer(prefix: str, trail: _Trail) -> str:
     for key in reversed(keys):
         prefix = pointer(prefix, key)
     return prefix
-
-
-def _named(table: _Table, name: str) -> tuple[Node, ...] | None:
-    """Return the schemas of a field; none where nothing is known of any, and None of one that is not declared."""
-    found = table.properties.get(name, ())
-    if table.patterns:
-        found += tuple([node for pattern, node in table.patterns if pattern.is_valid(name)])
-    if found or table.rest:
-        return found or table.rest
-    return None if (table.properties or table.patterns) and not table.closed else ()
-
-
-def _entries(value: object) -> Iterator[tuple[str, object]]:
-    if is_mapping(value):
-        for name, schema in value.items():
-            yield str(name), schema
-
-
-@cache
-def _any() -> Draft202012Validator:
-    return Draft202012Validator({}, offline=True)
-
-
-def _pattern(text: str) -> Draft202012Validator:
-    """Return what tells whether a name fits a pattern; everything does that has no form in linear time."""
-    try:
-        return Draft202012Validator({"pattern": text}, offline=True, pattern_options=RegexOptions())
-    except ValueError:
-        return _any()
 
 
 @lru_cache(maxsize=64)
