@@ -74,7 +74,7 @@ def test_each_code_has_a_page_and_a_line_in_the_table() -> None:
     with wire(
         Settings(plugins=False, detectors={"behavior": {"enabled": True}, "margin": {"enabled": True}})
     ) as instrument:
-        codes = {*instrument.monitor.fleet.bands, "monitor.failure", CODE}
+        codes = {*instrument.monitor.fleet.bands, "monitor.failure", CODE, "guard.lint", "contract.change"}
     assert codes == {file.name.removesuffix(".md") for file in EXPLAINED.iterdir()}
     assert not [code for code in codes if f"/{code}.md)" not in _page("codes")]
 

@@ -35,8 +35,8 @@ def test_every_code_of_a_shipped_detector_has_its_page() -> None:
 
 
 def test_every_page_belongs_to_a_code_that_can_be_said() -> None:
-    # The last one is said of many sessions, and so by no detector.
-    assert set(codes()) == {*_shipped(), "monitor.failure", CODE}
+    # The last ones are said of many sessions, and of contracts, and so by no detector.
+    assert set(codes()) == {*_shipped(), "monitor.failure", CODE, "guard.lint", "contract.change"}
 
 
 @pytest.mark.parametrize("code", codes())

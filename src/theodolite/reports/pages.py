@@ -87,12 +87,13 @@ def page(code: str, brought: Mapping[str, str] = MappingProxyType({})) -> Page |
 def kinds() -> Mapping[str, str]:
     """Return the kinds of evidence that pages of ours explain, each with the code of its page.
 
-    They are the rows of the table under the heading Evidence.
+    They are the rows of the table under the heading Evidence; a row may be of several, with commas between them.
 
-    >>> kinds()["hijack.target"]
-    'hijack.call'
+    >>> kinds()["hijack.target"], kinds()["payload.dependency_missing"]
+    ('hijack.call', 'payload.shape')
     """
-    return MappingProxyType({row[0].strip("`"): code for code in codes() for row in _rows(page(code), _EVIDENCE)})
+    rows = [(code, row[0].split(",")) for code in codes() for row in _rows(page(code), _EVIDENCE)]
+    return MappingProxyType({cell.strip(" `"): code for code, cells in rows for cell in cells})
 
 
 def explaining(code: str, evidence: Iterable[str] = ()) -> tuple[str, ...]:
