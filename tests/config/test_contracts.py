@@ -118,6 +118,11 @@ def test_each_name_is_found_after_a_merge_or_it_is_refused(lists: list[list[str]
         assert source.documents.items() <= whole.documents.items()
 
 
+def test_a_tool_without_a_schema_may_be_in_two_files() -> None:
+    bash = read([{"type": "bash_20250124", "name": "bash"}])
+    assert set(merged({"a.json": bash, "b.json": bash}).contracts) == {"bash"}
+
+
 def test_a_path_that_two_files_have_is_a_gap_and_no_guess() -> None:
     other = json.loads(json.dumps(read_api("listThem")))
     whole = merged({"a.yaml": read(read_api("listOrders")), "b.yaml": read(other)})

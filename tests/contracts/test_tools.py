@@ -11,6 +11,7 @@ from jsonschema_rs import Registry, validator_for
 
 from theodolite.contracts import read
 from theodolite.contracts.document import is_object
+from theodolite.contracts.tools import BUILT_IN
 from theodolite.core.contract import Contracts, Location, Origin, Part
 from theodolite.core.errors import ConfigError
 
@@ -78,16 +79,63 @@ def test_a_function_without_parameters_takes_an_object() -> None:
     assert contracts.contracts["t"].annotations == {"strict": True}
 
 
-def test_a_tool_of_the_provider_s_own_is_a_gap() -> None:
-    contracts = read(
-        [
-            {"type": "web_search"},
-            {"type": "bash_20250124", "name": "bash"},
-            {"name": "t", "inputSchema": {"type": "object"}},
-        ]
-    )
-    assert set(contracts.contracts) == {"t"}
-    assert [(gap.contract, gap.pointer) for gap in contracts.gaps] == [("web_search", "/0"), ("bash", "/1")]
+BASH: dict[str, object] = {"type": "bash_20250124", "name": "bash"}
+
+
+def test_a_tool_of_the_provider_s_own_is_a_contract_without_parts_and_a_gap() -> None:
+    contracts = read([{"type": "web_search"}, BASH, {"name": "t", "inputSchema": {"type": "object"}}])
+    assert {name: one.opaque for name, one in contracts.contracts.items()} == {
+        "web_search": True,
+        "bash": True,
+        "t": False,
+    }
+    assert [(gap.contract, gap.pointer, gap.reason) for gap in contracts.gaps] == [
+        ("web_search", "/0", BUILT_IN),
+        ("bash", "/1", BUILT_IN),
+    ]
+
+
+def test_a_tool_without_a_schema_is_a_contract_with_its_words() -> None:
+    tool: dict[str, object] = {"name": "evil", "description": "Reads.", "annotations": {"title": "E"}, "_meta": {}}
+    for document in ([tool], {"tools": [tool]}, {"result": {"tools": [tool]}}):
+        found = read(document).contracts["evil"]
+        assert (found.opaque, found.title, found.description) == (True, "E", "Reads.")
+        assert [gap.contract for gap in read(document).gaps] == ["evil"]
+
+
+def test_one_tool_alone_may_be_the_provider_s() -> None:
+    assert read(BASH).contracts["bash"].annotations == {"type": "bash_20250124"}
+    assert read({"name": "a schema with a name", "type": "object"}).contracts["schema"].origin is Origin.SCHEMA
+    assert read({"name": "a package of Node", "type": "module"}).contracts["schema"].origin is Origin.SCHEMA
+
+
+def test_what_a_tool_without_a_schema_returns_is_read() -> None:
+    found = read([{"name": "t", "outputSchema": {"type": "string"}}]).contracts["t"]
+    assert (found.opaque, len(found.results), found.annotations) == (True, 1, {})
+
+
+def test_provider_s_tools_without_names_are_told_apart() -> None:
+    server: dict[str, object] = {"type": "mcp", "server_label": "a", "server_url": "https://a.example"}
+    tools: list[object] = [{"type": "x"}, {"type": "x", "size": 1}, server, {"name": "x 2", "inputSchema": {}}]
+    contracts = read(tools).contracts
+    assert set(contracts) == {"x", "x 3", "mcp a", "x 2"}
+    assert contracts["mcp a"].annotations["server_url"] == "https://a.example"
+    assert contracts["x 3"].annotations == {"type": "x", "size": 1}
+
+
+def test_a_custom_tool_of_openai_is_read_in_both_forms() -> None:
+    inner: dict[str, object] = {"name": "code", "description": "Runs it.", "format": {"type": "text"}}
+    for tool in ({"type": "custom", **inner}, {"type": "custom", "custom": inner}):
+        found = read([tool]).contracts["code"]
+        assert (found.opaque, found.description) == (True, "Runs it.")
+        assert found.annotations == {"type": "custom", "format": {"type": "text"}}
+
+
+@pytest.mark.parametrize("key", ["name", "title", "description", "type", "max_characters", "annotations"])
+def test_every_change_of_a_tool_without_a_schema_changes_the_digest(key: str) -> None:
+    tool: dict[str, object] = {**BASH, "title": "t", "description": "d", "max_characters": "1", "annotations": {}}
+    changed: dict[str, object] = {**tool, key: {"title": "changed"} if key == "annotations" else "changed"}
+    assert read([tool]).digest != read([changed]).digest
 
 
 def test_each_tool_s_references_are_its_own() -> None:

@@ -78,7 +78,8 @@ def merged(sources: Mapping[str, Contracts]) -> Contracts:
     origin, shared = dict[str, str](), set[str]()
     for file, one in sources.items():
         for name, contract in one.contracts.items():
-            if name in contracts:
+            # Of the provider's own tool nothing is judged, so that it does not matter whose declaration counts.
+            if name in contracts and not (contract.opaque and contracts[name].opaque):
                 where = f"{name!r} is in {origin[name]} and in {file}"
                 raise ConfigError(f"{_SETTING}: {where}: a call cannot say which is meant; leave one out")
             contracts[name], origin[name] = contract, file

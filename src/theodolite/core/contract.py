@@ -63,8 +63,8 @@ class Contract(Struct, frozen=True, kw_only=True):
 
     `name` is what calls use: a tool's name, an operationId, or "METHOD /path" of an operation that has none. `pointer`
     is where it stands in the document that it came from (RFC 6901). `annotations` are those of MCP, which are no
-    schema but part of what was agreed. `fields` are the names that the body of an operation declares at its top, by
-    which flat arguments are split.
+    schema but part of what was agreed, and of a tool without a schema all else that was published of it. `fields` are
+    the names that the body of an operation declares at its top, by which flat arguments are split.
     """
 
     name: str
@@ -78,6 +78,11 @@ class Contract(Struct, frozen=True, kw_only=True):
     pointer: str = ""
     annotations: Mapping[str, object] = {}
     fields: frozenset[str] = frozenset()
+
+    @property
+    def opaque(self) -> bool:
+        """Whether nothing is published of what calls of it hold: a tool without a schema. Its calls are not judged."""
+        return not self.parts and not self.method
 
 
 class Gap(Struct, frozen=True, kw_only=True):

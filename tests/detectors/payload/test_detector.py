@@ -132,6 +132,21 @@ class TestGivenContracts:
         assert isinstance(reading, Reading)
         assert reading.score == 1.0
 
+    def test_a_tool_without_a_schema_is_known_and_not_judged(self) -> None:
+        own = read([{"type": "bash_20250124", "name": "bash"}, {"name": "bare"}, {"type": "function", "name": "none"}])
+        detector = PayloadDetector(contracts=own)
+        assert said(call("bash", command="ls"), call("bare"), detector=detector) == []
+        assert said(DECLARED, call("bash", command="ls"), call("bare", n=float("nan")), detector=detector) == []
+        assert all(one.allowed for one in decisions(call("bash"), detector=PayloadDetector(contracts=own)))
+        # A function of OpenAI that is declared without parameters has none: it is judged.
+        assert [type(one) for one in said(call("none"), detector=detector)] == [Reading]
+
+    def test_what_the_session_declares_counts_where_they_have_no_schema(self) -> None:
+        detector = PayloadDetector(contracts=read([{"name": "count"}]))
+        [reading] = said(DECLARED, call("count", n="three"), detector=detector)
+        assert isinstance(reading, Reading)
+        assert reading.score == 1.0
+
     def test_results_are_shown_and_do_not_act(self) -> None:
         detector = PayloadDetector(contracts=contracts())
         events = [

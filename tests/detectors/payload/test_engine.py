@@ -449,3 +449,17 @@ class TestObservations:
     def test_of_a_closed_schema_the_check_tells(self) -> None:
         schema: Schema = {"properties": {"a": {}}, "additionalProperties": False}
         assert self.observed(schema, {"b": 1}) == []
+
+
+@pytest.mark.parametrize("arguments", [{"command": "ls"}, {}, [], None, UNSET, NAN, {"a": object()}])
+def test_a_tool_without_a_schema_is_not_judged(arguments: object) -> None:
+    checker = Checker(read([{"type": "bash_20250124", "name": "bash"}, {"name": "bare", "description": "Does it."}]))
+    for name in ("bash", "bare"):
+        assert checker.check(name, arguments) == checker.observe(name, arguments) == ()
+        assert checker.check(name, arguments, location=Location.BODY) == ()
+        assert checker.check_result(name, arguments) == ()
+
+
+def test_an_operation_that_takes_nothing_is_judged_all_the_same() -> None:
+    document = {"openapi": "3.1.0", "paths": {"/a": {"get": {"operationId": "a", "responses": {}}}}}
+    assert kinds(Checker(read(document)).check("a", {"x": 1})) == [(Kind.UNDECLARED_FIELD, "/x")]

@@ -11,7 +11,7 @@ from msgspec import UNSET, Raw, Struct
 from theodolite.contracts import read
 from theodolite.core.arguments import Foreign
 from theodolite.core.calibration import Band
-from theodolite.core.contract import Contracts, Divergence, Kind
+from theodolite.core.contract import Contract, Contracts, Divergence, Kind
 from theodolite.core.detector import Feature
 from theodolite.core.errors import ConfigError
 from theodolite.core.event import Event, ToolCallProposed, ToolResultObserved, ToolsDeclared, TurnEnded
@@ -136,7 +136,7 @@ class PayloadDetector:
             return checker
         if checker is None:
             known = call.tool in state.tools or state.full or not (state.declared or self._own)
-            return None if known else (_unknown(),)
+            return None if known or self._published(call.tool) is not None else (_unknown(),)
         arguments = call.values()
         if arguments is UNSET:
             return self._blind("the channel did not show the arguments of the call")
@@ -167,7 +167,7 @@ class PayloadDetector:
 
     def _result_checker(self, state: PayloadState, tool: str) -> Checker | Failure | None:
         """Return what checks the results of a tool: the operator's contract of it goes first, also without any."""
-        contract = self._own.contracts.find(tool) if self._own is not None else None
+        contract = self._published(tool)
         if contract is not None:
             return self._own if contract.results else None
         text = state.results.get(tool, "")
@@ -175,10 +175,15 @@ class PayloadDetector:
 
     def _checker(self, state: PayloadState, tool: str) -> Checker | Failure | None:
         """Return what checks the calls of a tool, a Failure where its schema is none, or None without a schema."""
-        if self._own is not None and self._own.contracts.find(tool) is not None:
+        contract = self._published(tool)
+        if contract is not None and not contract.opaque:
             return self._own
         text = state.tools.get(tool, "")
         return self._of(tool, text, "null") if text else None
+
+    def _published(self, tool: str) -> Contract | None:
+        """Return the operator's contract of a tool."""
+        return self._own.contracts.find(tool) if self._own is not None else None
 
     def _made(self, tool: str, arguments: str, results: str) -> Checker | Failure:
         try:
