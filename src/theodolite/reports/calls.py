@@ -9,8 +9,9 @@ from theodolite.core.reading import Evidence
 from theodolite.reports.document import ArgumentReport, CallReport, GoalReport, StepReport
 from theodolite.reports.escaping import inert
 from theodolite.reports.layout import Block, Paragraph, Span, Style, Table
-from theodolite.reports.limits import ARGUMENTS, NAME, PATH, QUOTE, SAID
+from theodolite.reports.limits import ARGUMENTS, NAME, PATH, PIECES, QUOTE, SAID
 from theodolite.reports.reasons import because
+from theodolite.reports.shapes import alone, misfit
 from theodolite.reports.words import ORIGINS
 
 __all__ = (
@@ -22,6 +23,7 @@ __all__ = (
     "goal_line",
     "highest",
     "listed",
+    "misfit_lines",
     "nearest",
     "paths_of",
     "shown_as_argument",
@@ -30,13 +32,20 @@ __all__ = (
 
 # Columns of a label and its colon.
 _LABEL = 10
+# Evidence of these kinds says where the value of an argument came from; any other says something else of its place.
+_ORIGINS = "hijack."
 
 Paths = Mapping[int, frozenset[str]]
 """The places of the arguments whose origin is known, by the seq of their call."""
 
 
-def call_blocks(call: CallReport, steps: Mapping[int, StepReport], *, indent: int = 5) -> Iterator[Block]:
-    """Yield a call with its score, a line for each of its arguments, and why it has that score."""
+def call_blocks(
+    call: CallReport, steps: Mapping[int, StepReport], *, wrong: Sequence[Evidence] = (), indent: int = 5
+) -> Iterator[Block]:
+    """Yield a call with its score, a line for each of its arguments, and why it has that score.
+
+    `wrong` is where it diverges from its contract; where that alone alarmed, the score is told without its reasons.
+    """
     tool = inert(call.tool, NAME) or "(no name)"
     spans = [Span(f"{tool} (event {call.seq})", Style.STRONG)]
     spans += [] if call.score is None else [Span(f", score {call.score:.2f}")]
@@ -50,8 +59,18 @@ def call_blocks(call: CallReport, steps: Mapping[int, StepReport], *, indent: in
     if more:
         rest = f"... and {more} more arguments: --format json has all"
         yield _line("", Span(rest, Style.QUIET), indent=indent)
-    if call.score is not None:
+    yield from misfit_lines("shape", wrong, indent=indent)
+    if call.score is not None and not alone(call):
         yield _line("why", Span(why(call)), indent=indent)
+
+
+def misfit_lines(label: str, wrong: Sequence[Evidence], *, before: str = "", indent: int = 5) -> Iterator[Block]:
+    """Yield where something diverges from its contract, a line each, the first eight; each begins with `before`."""
+    for item in wrong[:PIECES]:
+        yield _line(label, Span(f"{before}{misfit(item)}"), indent=indent)
+    if len(wrong) > PIECES:
+        rest = f"... and {len(wrong) - PIECES} more: --format json has all"
+        yield _line("", Span(rest, Style.QUIET), indent=indent)
 
 
 def goal_blocks(goals: Sequence[GoalReport], before: int, *, indent: int = 5) -> Iterator[Block]:
@@ -116,8 +135,10 @@ def paths_of(calls: Iterable[CallReport]) -> Paths:
 
 
 def shown_as_argument(item: Evidence, told: Paths) -> bool:
-    """Whether the argument that a piece of evidence is about is told with its call."""
-    return bool(item.path) and any(item.path in told.get(seq, ()) for seq in item.seqs)
+    """Whether all that a piece of evidence says of an argument is told with its call: where its value came from."""
+    return (
+        item.kind.startswith(_ORIGINS) and bool(item.path) and any(item.path in told.get(seq, ()) for seq in item.seqs)
+    )
 
 
 def _span(path: str) -> Span:

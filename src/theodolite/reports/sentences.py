@@ -12,6 +12,7 @@ from theodolite.reports.escaping import inert
 from theodolite.reports.limits import CALLS, NAME, PASSAGES, PATH, PIECES, QUOTE
 from theodolite.reports.pages import explaining, meaning_of
 from theodolite.reports.probe_words import lines
+from theodolite.reports.shapes import about_shape, misfit, words
 from theodolite.reports.triage import Standing
 from theodolite.reports.words import SURE
 
@@ -97,6 +98,8 @@ def _taken(call: str, source: int | None, paths: Sequence[str]) -> str:
 
 
 def _piece(item: Evidence) -> str:
+    if about_shape(item.kind) and words(item.kind.partition(".")[2]):
+        return f"evidence: {misfit(item, item.seqs)}"
     where = [inert(item.kind, NAME), *(f"event {seq}" for seq in item.seqs[:CALLS])]
     path = f", at {inert(item.path, PATH)}" if item.path else ""
     expected = f', expected "{inert(item.expected, QUOTE)}"' if item.expected else ""

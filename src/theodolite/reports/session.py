@@ -12,7 +12,15 @@ from msgspec import Struct
 from theodolite.core.policy import Action, Outcome
 from theodolite.core.reader import Unreadable
 from theodolite.core.reading import Evidence, Failure, Reading, Signal
-from theodolite.reports.calls import Paths, call_blocks, goal_blocks, goal_line, paths_of, shown_as_argument
+from theodolite.reports.calls import (
+    Paths,
+    call_blocks,
+    goal_blocks,
+    goal_line,
+    misfit_lines,
+    paths_of,
+    shown_as_argument,
+)
 from theodolite.reports.entries import call_report, goal_report, step_report
 from theodolite.reports.escaping import inert
 from theodolite.reports.findings import Alarm, Finding, findings
@@ -36,6 +44,7 @@ from theodolite.reports.notes import notable, notes
 from theodolite.reports.pages import explaining, meaning_of
 from theodolite.reports.probe_verdict import came_to
 from theodolite.reports.probes import probe_blocks, probe_signals, verdict_blocks
+from theodolite.reports.shapes import about_shape, misfit, misfits, words
 from theodolite.reports.totals import NOWHERE, Origin
 from theodolite.reports.triage import Mark, Standing, left
 from theodolite.reports.words import SURE
@@ -75,9 +84,15 @@ class _Accounts:
         self._rows = {row.decision.about: row for row in sighting.calls}
         self._steps = {step.seq: step_report(step) for step in sighting.steps}
         self._goals = list(map(goal_report, sighting.goals))
+        self._misfits = misfits(sighting)
 
     def of(self, finding: Finding) -> Iterator[Block]:
-        """Yield what the user had asked for, and the first calls of a finding that were not told."""
+        """Yield what the user had asked for, and the first calls of a finding that were not told.
+
+        Nothing for one of shape: it is so whatever the user asked for, and whoever gave the values.
+        """
+        if about_shape(finding.code):
+            return
         rows = [self._rows[seq] for seq in finding.calls[:ACCOUNTS] if seq in self._rows and seq not in self.paths]
         calls = [call for call in map(call_report, rows) if call.score is not None or call.arguments]
         self.paths.update(paths_of(calls))
@@ -87,15 +102,27 @@ class _Accounts:
             yield from call_blocks(call, self._steps)
 
     def all(self) -> Iterator[Block]:
-        """Yield every call in order, and between them what the user said, a hundred calls at most."""
+        """Yield every call in order, and between them what the user said, a hundred calls at most.
+
+        Where a call, or what one returned, diverges from a contract, that is told too.
+        """
         goals = deque(self._goals)
+        results = deque(sorted(seq for seq in self._misfits if seq not in self._rows)[:ROWS])
         for row in islice(self._rows.values(), ROWS):
-            while goals and goals[0].seq < row.decision.about:
+            about = row.decision.about
+            while results and results[0] < about:
+                yield from self._result(results.popleft())
+            while goals and goals[0].seq < about:
                 yield goal_line("goal", goals.popleft(), indent=2)
-            yield from call_blocks(call_report(row), self._steps, indent=2)
+            yield from call_blocks(call_report(row), self._steps, wrong=self._misfits.get(about, ()), indent=2)
+        for seq in results:
+            yield from self._result(seq)
         if len(self._rows) > ROWS:
             more = f"... and {len(self._rows) - ROWS:,} more calls: --format json has all"
             yield Paragraph((Span(more, Style.QUIET),))
+
+    def _result(self, seq: int) -> Iterator[Block]:
+        yield from misfit_lines("result", self._misfits[seq], before=f"event {seq}: ", indent=2)
 
 
 def every_call(sighting: Sighting, origin: Origin = NOWHERE) -> Iterator[Block]:
@@ -294,6 +321,8 @@ def _taken(paths: list[str], about: int, source: int | None, tools: dict[int, st
 
 
 def _other(item: Evidence) -> tuple[Span, ...]:
+    if about_shape(item.kind) and words(item.kind.partition(".")[2]):
+        return (Span(misfit(item, item.seqs)),)
     spans = [Span(", ".join([inert(item.kind, NAME), *(f"event {seq}" for seq in item.seqs[:CALLS])]))]
     spans += [Span(f", at {inert(item.path, PATH)}")] * bool(item.path)
     for label, text in (("expected", item.expected), ("observed", item.observed)):

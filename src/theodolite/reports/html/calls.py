@@ -12,8 +12,9 @@ from theodolite.reports.escaping import inert
 from theodolite.reports.html.evidence import Place
 from theodolite.reports.html.pieces import more, section, table, within
 from theodolite.reports.layout import counted
-from theodolite.reports.limits import ACCOUNTS, ANSWERS, NAME, PATH, QUOTE, ROWS
+from theodolite.reports.limits import ACCOUNTS, ANSWERS, NAME, PATH, PIECES, QUOTE, ROWS
 from theodolite.reports.markup import Content, Markup, element
+from theodolite.reports.shapes import about_shape, alone, misfit
 
 __all__ = ("accounts", "every_call", "goals")
 
@@ -33,7 +34,12 @@ def goals(place: Place) -> Content:
 
 
 def accounts(place: Place, finding: FindingReport, number: int) -> Content:
-    """Return the first calls of a finding, each with its arguments; one that an earlier finding told is left out."""
+    """Return the first calls of a finding, each with its arguments; one that an earlier finding told is left out.
+
+    Nothing for a finding of shape: it is so whatever the user asked for, and whoever gave the values.
+    """
+    if about_shape(finding.code):
+        return None
     wanted = {seq for seq in finding.calls[:ACCOUNTS] if seq not in place.told}
     found = [call for call in place.session.calls if call.seq in wanted]
     calls = [call for call in found if call.arguments or call.score is not None]
@@ -44,12 +50,12 @@ def accounts(place: Place, finding: FindingReport, number: int) -> Content:
 
 
 def every_call(place: Place) -> Content:
-    """Return the calls in order, each with its arguments, its score and why.
+    """Return the calls in order, each with its arguments, its score and why, and where it does not fit its contract.
 
     Of more than a hundred, or than there is room for, those with the highest scores.
     """
     calls = place.session.calls
-    if not any(call.arguments or call.score is not None for call in calls):
+    if not any(call.arguments or call.score is not None or call.seq in place.misfits for call in calls):
         return None
     names = ("event", "call", "score", "arguments", "why")
     first = sorted(calls, key=lambda call: -1.0 if call.score is None else call.score, reverse=True)[:ROWS]
@@ -95,8 +101,16 @@ def _row(place: Place, call: CallReport) -> Markup:
         element("td", element("code", inert(call.tool, NAME) or "(no name)")),
         element("td", score if call.allowed else [score, ", ", element("strong", "REFUSED", class_="bad")]),
         element("td", _briefly(place, listed(call.arguments or ()), len(call.arguments or ()))),
-        element("td", why(call) if call.score is not None else "-"),
+        element("td", _why(place, call)),
     )
+
+
+def _why(place: Place, call: CallReport) -> Content:
+    """Return where a call does not fit its contract, and why it has its score, unless that alone alarmed."""
+    wrong = place.misfits.get(call.seq, ())
+    lines = [element("p", misfit(item)) for item in wrong[:PIECES]]
+    told = why(call) if call.score is not None and not alone(call) else None
+    return [lines, more(len(wrong) - PIECES, "places that do not fit"), told] if lines else told or "-"
 
 
 def _briefly(place: Place, arguments: Sequence[ArgumentReport], count: int) -> Content:

@@ -13,6 +13,7 @@ from theodolite.reports.html.pieces import more, section, table
 from theodolite.reports.limits import CALLS, NAME, PASSAGES, PATH, PIECES, QUOTE
 from theodolite.reports.markup import Content, Markup, element
 from theodolite.reports.probe_words import BASELINE, difference
+from theodolite.reports.shapes import about_shape, misfits_of, words
 
 __all__ = ("Place", "events", "evidence")
 
@@ -26,7 +27,8 @@ _PLAIN = ("Evidence", "expected", "observed")
 class Place:
     """Where a session stands on the page, and which of its events the page points to, for which findings.
 
-    `told` are the calls that were told with their arguments, and where these stand.
+    `told` are the calls that were told with their arguments, and where these stand. `misfits` is where calls and
+    results diverge from their contracts.
     """
 
     def __init__(self, session: SessionReport, number: int) -> None:
@@ -36,6 +38,7 @@ class Place:
         self.steps = {step.seq: step for step in session.steps}
         self.cited: dict[int, list[int]] = {}
         self.told: dict[int, frozenset[str]] = {}
+        self.misfits = misfits_of(session.signals)
 
     def event(self, seq: int, finding: int | None = None) -> Markup:
         """Return the number of an event, as a link to its row where it is known and gets one."""
@@ -157,7 +160,9 @@ def _compared(item: Evidence) -> Markup:
 def _where(place: Place, item: Evidence, finding: int | None) -> list[Content]:
     seqs = [[", ", place.event(seq, finding)] for seq in item.seqs[:CALLS]]
     path = [" at ", element("code", inert(item.path, PATH))] if item.path else None
-    return [element("code", inert(item.kind, NAME)), path, seqs]
+    kind = element("code", inert(item.kind, NAME))
+    said = words(item.kind.partition(".")[2]) if about_shape(item.kind) else ""
+    return [[said, " (", kind, ")"] if said else kind, path, seqs]
 
 
 def events(place: Place) -> Content:
