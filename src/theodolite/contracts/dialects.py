@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum, IntEnum
 
-__all__ = ("Draft", "Holds", "draft_of", "holds", "identifier", "is_openapi", "metaschemas")
+__all__ = ("EVERY_KEYWORD", "Draft", "Holds", "draft_of", "holds", "identifier", "is_openapi", "metaschemas")
 
 
 class Draft(IntEnum):
@@ -81,6 +81,9 @@ _HOLDS: Mapping[Draft, Mapping[str, Holds]] = {
     Draft.DRAFT_2019: _2019,
     Draft.DRAFT_2020: _2020,
 }
+
+EVERY_KEYWORD: Mapping[str, Holds] = {**_2019, **_2020}
+"""The keywords of any draft that have schemas below them."""
 
 
 def metaschemas(draft: Draft) -> frozenset[str]:

@@ -46,10 +46,10 @@ def counted(schema: dict[str, object]) -> Branching:
 
 
 def refused(schema: object) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(ConfigError, match=r"more than 10,000 schemas against one value") as caught:
         Checker(read([{"name": "t", "inputSchema": schema}]))
-    assert time.perf_counter() - start < 3.0
+    assert time.process_time() - start < 3.0
     assert "/0/inputSchema" in str(caught.value)
 
 
@@ -75,9 +75,9 @@ def test_ways_through_schemas_that_all_lead_to_each_other_are_refused_or_end(eac
     if each > 5:
         refused(schema)
     else:
-        start = time.perf_counter()
+        start = time.process_time()
         Checker(read([{"name": "t", "inputSchema": schema}])).check("t", {"a": 1})
-        assert time.perf_counter() - start < 1.0
+        assert time.process_time() - start < 1.0
 
 
 def test_the_limit_is_counted_exactly() -> None:
@@ -119,3 +119,31 @@ def test_what_is_no_schema_is_left_to_who_compiles_it() -> None:
     for schema in odd:
         assert is_object(schema)
         assert not Branching(Registry([])).excessive(schema)
+
+
+@pytest.mark.parametrize("key", ["default", "const", "examples", "x-own"])
+@pytest.mark.parametrize("value", [{"$id": "http://["}, {"allOf": [{}] * (MAX_WAYS + 1)}, {"$ref": "http://["}])
+def test_data_within_a_schema_is_no_schema(key: str, value: object) -> None:
+    schema: dict[str, object] = {"type": "object", key: [value] if key == "examples" else value}
+    Checker(read([{"name": "t", "inputSchema": schema}])).check("t", {})
+    assert not Branching(Registry([])).excessive({"$id": "http://[", "items": {"$id": "http://["}})
+
+
+def test_many_groups_that_lead_back_to_themselves_end() -> None:
+    defined: dict[str, object] = {}
+    for group in range(200):
+        names = [f"g{group}_{n}" for n in range(5)]
+        for name in names:
+            others = [{"$ref": f"#/$defs/{other}"} for other in names if other != name]
+            defined[name] = {"anyOf": [*others, {"type": "object"}]}
+    fields = {name: {"$ref": f"#/$defs/{name}"} for name in defined}
+    start = time.process_time()
+    counted({"$defs": defined}).excessive({"$defs": defined, "properties": fields, "$id": "urn:t"})
+    assert time.process_time() - start < 5.0
+
+
+def test_the_discriminated_parent_and_child_of_published_documents_are_taken() -> None:
+    pet = {"oneOf": [{"$ref": f"#/$defs/pet{n}"} for n in range(30)], "properties": {"kind": {"type": "string"}}}
+    pets = {f"pet{n}": {"allOf": [{"$ref": "#/$defs/pet"}, {"properties": {f"a{n}": {}}}]} for n in range(30)}
+    schema: dict[str, object] = {"$defs": {"pet": pet, **pets}, "$ref": "#/$defs/pet"}
+    assert not counted(schema).excessive({"$ref": "urn:t"})

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 from urllib.parse import urljoin
 
 from jsonschema_rs import ReferencingError, Registry
 
+from theodolite.contracts.dialects import EVERY_KEYWORD, Holds
 from theodolite.contracts.document import is_list, is_object
 from theodolite.contracts.nodes import named
+from theodolite.core.arguments import is_mapping, is_sequence
 from theodolite.core.contract import Schema
 
 __all__ = ("MAX_WAYS", "Branching")
@@ -22,9 +24,12 @@ The most that one of five published documents has is 117 (the API of GitHub). Th
 """
 
 # Steps in all through what leads back to itself (our choice): they take a second or two.
-_STEPS = 1_000_000
-_LISTS = ("allOf", "anyOf", "oneOf")
-_SINGLE = ("not", "if", "then", "else")
+_STEPS = 200_000
+_ALIKE = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies")
+_FIELDS = ("additionalProperties", "unevaluatedProperties")
+_ITEMS = ("items", "additionalItems", "prefixItems", "contains", "unevaluatedItems")
+# Ways for each pair of a schema and a value, on average, that are still listed in time (our choice).
+_ANEW = 20
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
@@ -51,8 +56,9 @@ class Branching:
     """Counts the ways in schemas of one registry, each schema once.
 
     A schema that refers twice to one that refers twice to a third, and so on 60 times, has 2^60 ways. What leads back
-    to where it comes from ends there, as in the engine. Limits: of a dynamic reference the static target counts; and
-    ways that double with each level of a value are not refused, since published unions of trees have them.
+    to where it comes from ends there, as in the engine: published unions do (a pet is a cat or a dog, and both are all
+    of a pet). Limits: of a dynamic reference the static target counts; and ways that double with each level of a value
+    are not refused, since published unions of trees have them (see `Locating`).
     """
 
     def __init__(self, registry: Registry) -> None:
@@ -64,7 +70,10 @@ class Branching:
         self._left = _STEPS
 
     def excessive(self, schema: Schema) -> bool:
-        """Whether a schema, or one that it leads to, has more than 10,000 ways. Linear, but for `_STEPS`."""
+        """Whether a schema, or one that it leads to, has more than 10,000 ways, or more than can be counted.
+
+        Linear, but for what leads back to itself: 200,000 steps are gone through that in all.
+        """
         self._kept.append(schema)  # an id is one's own only as long as one lives
         waiting = list(_schemas(schema, ""))
         seen: set[int] = set()
@@ -76,7 +85,7 @@ class Branching:
             if id(at.schema) not in self._known and self._ways(at) > MAX_WAYS:
                 return True
             waiting.extend(self._led(at))
-            waiting.extend(inner for value in at.schema.values() for inner in _inside(value, at.base))
+            waiting.extend(_below(at, EVERY_KEYWORD))
         self._seen |= seen
         return False
 
@@ -108,17 +117,40 @@ class Branching:
             if frame.ways > MAX_WAYS or self._left < 0:
                 return MAX_WAYS + 1
 
+    def doubles(self, schema: Schema, value: object) -> bool:
+        """Whether listing what is wrong with a value may take the engine very long: it goes each way anew.
+
+        In a union of trees whose branches overlap the ways double with each level of the value. Linear in the value
+        times the schemas of a place; some 2 us for each.
+        """
+        known: dict[tuple[int, int], int] = {}
+        try:
+            told = sum(self._effort(at, value, known) for at in _schemas(schema, ""))
+        except RecursionError:
+            return True
+        return told > max(MAX_WAYS, _ANEW * len(known))
+
+    def _effort(self, at: _At, value: object, known: dict[tuple[int, int], int]) -> int:
+        """Return how many schemas are held against a value and what is in it, each as often as it is come to."""
+        key = (id(at.schema), id(value))
+        if key not in known:
+            known[key] = 0  # what leads back to itself ends
+            told = 1 + sum(self._effort(one, value, known) for one in self._alike(at))
+            if is_mapping(value):
+                fields = _maps(at, "properties")
+                told += sum(self._effort(one, value[name], known) for name, one in fields if name in value)
+                rest = [*(one for _, one in _maps(at, "patternProperties")), *_below(at, _FIELDS)]
+                told += sum(self._effort(one, item, known) for item in value.values() for one in rest)
+            elif is_sequence(value):
+                rest = list(_below(at, _ITEMS))
+                told += sum(self._effort(one, item, known) for item in value for one in rest)
+            known[key] = told
+        return known[key]
+
     def _alike(self, at: _At) -> Iterator[_At]:
         """Yield the schemas that are held against the same place of a value as this one."""
         yield from self._led(at)
-        for key in _LISTS:
-            members = at.schema.get(key)
-            for member in members if is_list(members) else ():
-                yield from _schemas(member, at.base)
-        for key in _SINGLE:
-            yield from _schemas(at.schema.get(key), at.base)
-        for member in named(at.schema.get("dependentSchemas")).values():
-            yield from _schemas(member, at.base)
+        yield from _below(at, _ALIKE)
 
     def _led(self, at: _At) -> Iterator[_At]:
         for key in _REFERENCES:
@@ -139,14 +171,32 @@ class Branching:
         return next(_schemas(found.contents, found.resolver.base_uri), None)
 
 
+def _below(at: _At, keywords: Iterable[str]) -> Iterator[_At]:
+    """Yield the schemas under some keywords."""
+    for key in keywords:
+        if (value := at.schema.get(key)) is None:
+            continue
+        what = EVERY_KEYWORD[key]
+        if what is Holds.MAP or what is Holds.MIXED:
+            inner: Iterable[object] = value.values() if is_object(value) else ()
+        else:
+            inner = value if is_list(value) else (value,)
+        for item in inner:
+            yield from _schemas(item, at.base)
+
+
+def _maps(at: _At, keyword: str) -> Iterator[tuple[str, _At]]:
+    for name, item in named(at.schema.get(keyword)).items():
+        for one in _schemas(item, at.base):
+            yield name, one
+
+
 def _schemas(value: object, base: str) -> Iterator[_At]:
     """Yield a schema, if it is one that leads anywhere."""
-    if is_object(value):
-        own = value.get("$id")
+    if not is_object(value):
+        return
+    own = value.get("$id", value.get("id"))
+    try:
         yield _At(value, urljoin(base, own) if isinstance(own, str) else base)
-
-
-def _inside(value: object, base: str) -> Iterator[_At]:
-    """Yield the schemas in the value of a keyword. Names of fields are taken for keywords too, which does no harm."""
-    for item in value if is_list(value) else (value,):
-        yield from _schemas(item, base)
+    except ValueError:  # no address, which who compiles it tells
+        yield _At(value, base)

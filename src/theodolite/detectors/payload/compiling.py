@@ -45,7 +45,7 @@ class Compiler:
             self._registry = Registry([(uri, _held(document)) for uri, document in documents.items()])
         except (ValueError, ReferencingError) as error:
             raise ConfigError(f"the documents of the contracts cannot be read: {show(str(error))}") from error
-        self._branching = Branching(self._registry)
+        self.branching = Branching(self._registry)
 
     def compile(self, schema: Schema, *, where: str, what: str) -> Validator:
         """Return the validator of a schema that stands at the pointer `where` and belongs to `what`.
@@ -53,6 +53,16 @@ class Compiler:
         Raises ConfigError with the pointer of what is wrong: a type or pattern that is none, a reference that leads
         nowhere or out of the documents; and of a schema with more ways than the engine can go (`Branching`).
         """
+        if self.branching.excessive(schema):
+            raise ConfigError(
+                f"{what}: what the schema at {show(where)} leads to holds more than {MAX_WAYS:,} schemas against one "
+                "value, each counted as often as $ref, allOf, anyOf, oneOf, not, if, then and else come to it, or "
+                "leads back to itself in more ways than can be counted: no check of it would end; name each once"
+            )
+        return self.compile_own(schema, where=where, what=what)
+
+    def compile_own(self, schema: Schema, *, where: str = "", what: str = "a schema of ours") -> Validator:
+        """Return the validator of a schema that is made of such as were compiled before, and has no more ways."""
         key = hashlib.sha256(msgspec.json.encode(schema)).digest()
         made = self._made.get(key)
         if made is None:
@@ -61,7 +71,7 @@ class Compiler:
 
     def takes(self, schemas: Sequence[Schema]) -> bool:
         """Whether all of some schemas can be compiled, in a fifth of the time that it takes to compile each."""
-        if any(map(self._branching.excessive, schemas)):
+        if any(map(self.branching.excessive, schemas)):
             return False
         try:
             self._validator({"anyOf": list(schemas) or [True]}, FancyRegexOptions(backtrack_limit=BACKTRACK_LIMIT))
@@ -70,12 +80,6 @@ class Compiler:
         return True
 
     def _compiled(self, schema: Schema, where: str, what: str) -> Validator:
-        if self._branching.excessive(schema):
-            raise ConfigError(
-                f"{what}: what the schema at {show(where)} leads to holds more than {MAX_WAYS:,} schemas against one "
-                "value, each counted as often as $ref, allOf, anyOf, oneOf, not, if, then and else come to it: no "
-                "check of it would end; name each once"
-            )
         try:
             return self._validator(schema, RegexOptions())
         except (ValueError, ReferencingError):

@@ -20,8 +20,9 @@ from theodolite.detectors.payload.compiling import Compiler
 from theodolite.detectors.payload.covering import cover, cover_call
 from theodolite.detectors.payload.declared import Declarations
 from theodolite.detectors.payload.kinds import Path, Place, tell, unnamed
+from theodolite.detectors.payload.locating import Locating, Spot
 from theodolite.detectors.payload.pruning import WIDTH, Pruned, prune, windows
-from theodolite.detectors.payload.values import few, plain, vouch
+from theodolite.detectors.payload.values import few, plain, vouch, word
 
 __all__ = ("MAX_ERRORS", "Checker")
 
@@ -58,28 +59,33 @@ class _Quick:
     def _made(self) -> Callable[[object], bool]:
         try:
             schema = self._make()
-            return self._instead if schema is None else self._compiler.compile(schema, where="", what="a part").is_valid
+            return self._instead if schema is None else self._compiler.compile_own(schema).is_valid
         except (ConfigError, RecursionError):  # the engine has limits of its own, on patterns for one; so has Python
             return self._instead
 
 
-class _Ready(Struct, frozen=True):
+class _Ready(Struct, frozen=True, kw_only=True):
     """A part with its validator, whose own method is `valid`: that saves a look-up."""
 
     part: Part
     validator: Validator
     valid: Callable[[object], bool]
     quick: _Quick
+    locating: Locating
 
 
 class _Operation(Struct, frozen=True, kw_only=True):
-    """The parts of one contract; the bodies with the plainest JSON first. `quick` is for all that a call holds."""
+    """The parts of one contract; the bodies with the plainest JSON first. `quick` is for all that a call holds.
+
+    Of one that is `opaque` nothing is published, and nothing is judged.
+    """
 
     splitter: Splitter
     tool: _Ready | None
     bodies: tuple[_Ready, ...]
     parameters: Mapping[tuple[Location, str], _Ready]
     quick: _Quick
+    opaque: bool = False
 
 
 class Checker:
@@ -106,6 +112,7 @@ class Checker:
     def __init__(self, contracts: Contracts, *, formats: bool = False) -> None:
         self.contracts = contracts
         self._compiler = Compiler(contracts.documents, formats=formats)
+        self._locating = Locating(self._compiler)
         self._operations = {name: self._operation(contract) for name, contract in contracts.contracts.items()}
         for alias, name in contracts.aliases.items():
             self._operations.setdefault(alias, self._operations[name])
@@ -127,6 +134,7 @@ class Checker:
             bodies=tuple(bodies),
             parameters={(one.part.location, one.part.name): one for one in parameters},
             quick=_Quick(self._compiler, flat, lambda _: False) if tool is None else tool.quick,
+            opaque=contract.opaque,
         )
 
     def _try_results(self) -> None:
@@ -142,12 +150,12 @@ class Checker:
         valid = validator.is_valid
         make = partial(cover, part.schema, self.contracts.documents)
         quick = _Quick(self._compiler, make, lambda value: vouch(value) and valid(value))
-        return _Ready(part, validator, valid, quick)
+        return _Ready(part=part, validator=validator, valid=valid, quick=quick, locating=self._locating)
 
     def check(
         self, name: str, arguments: object, *, location: Location | None = None, media_type: str = ""
     ) -> tuple[Divergence, ...]:
-        """Return where a call diverges from its contract; nothing where it does not.
+        """Return where a call diverges from its contract; nothing where it does not, nor of a tool without a schema.
 
         `arguments` are those of the whole call, split among the parts of an operation; with a `location` they are what
         goes there, such as the body alone. UNSET stands for none at all, None for null. `media_type` is that of the
@@ -159,6 +167,8 @@ class Checker:
         operation = self._operations.get(name)
         if operation is None:
             return (_unknown(),)
+        if operation.opaque:
+            return ()
         if location is None and not media_type and _accepted(operation.quick, arguments):
             return ()
         if operation.tool is not None:
@@ -179,7 +189,7 @@ class Checker:
         """
         operation = self._operations.get(name)
         value, strange = _read(arguments, Location.ARGUMENTS)
-        if operation is None or strange:
+        if operation is None or operation.opaque or strange:
             return ()
         if operation.tool is not None:
             return self._observed(operation.tool, value, "")
@@ -343,6 +353,8 @@ def _listed(ready: _Ready, value: object, prefix: str) -> tuple[Divergence, ...]
     for copy in windows(value):
         cut = cut or bool(copy.cuts)
         if not ready.valid(copy.value):
+            if (spot := ready.locating.spot(ready.part.schema, copy.value)) is not None:
+                return _spotted(ready, spot, copy, prefix)
             errors = islice((e for e in ready.validator.iter_errors(copy.value) if not copy.caused(e)), _LISTED)
             found = list(islice(tell(errors, _place(ready, copy, prefix)), MAX_ERRORS + 1))
             if found:
@@ -355,6 +367,26 @@ def _listed(ready: _Ready, value: object, prefix: str) -> tuple[Divergence, ...]
     if cut or len(found) > MAX_ERRORS:
         found = [*found[:MAX_ERRORS], _more(ready.part, prefix)]
     return tuple(found)
+
+
+def _spotted(ready: _Ready, spot: Spot, copy: Pruned, prefix: str) -> tuple[Divergence, ...]:
+    """Return the findings at one place of a value, or that nothing that is declared there accepts it."""
+    for key in copy.original(spot.path):
+        prefix = pointer(prefix, key)
+    if spot.validator is not None:
+        part = replace(ready.part, schema=spot.schema, pointer="")
+        there = replace(ready, part=part, validator=spot.validator, valid=spot.validator.is_valid)
+        return _listed(there, spot.value, prefix)
+    return (
+        Divergence(
+            kind=Kind.UNION_NO_MATCH,
+            location=ready.part.location,
+            pointer=prefix,
+            expected="one of what is declared here",
+            observed=word(spot.value),
+            schema_pointer=ready.part.pointer,
+        ),
+    )
 
 
 def _first(validator: Validator, value: object) -> Iterator[ValidationError]:
@@ -396,7 +428,10 @@ def _place(ready: _Ready, copy: Pruned, prefix: str) -> Place:
         if room[0] < 0:
             return False
         start = prune(other, most=WIDTH)
-        errors = list(validator.iter_errors(_replaced(copy.value, path, start.value)))
+        whole = _replaced(copy.value, path, start.value)
+        if not ready.locating.lists(part.schema, whole):
+            return ready.valid(whole)
+        errors = list(validator.iter_errors(whole))
         room[0] -= len(errors)
         here = [error for error in errors if tuple(error.instance_path[: len(path)]) == path]
         return all(start.caused(error, path) for error in here)

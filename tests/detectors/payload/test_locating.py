@@ -1,0 +1,95 @@
+"""Unions of trees whose branches overlap: what is wrong is listed in time, and where it is, however deep that is."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jsonschema_rs import validator_for
+
+from theodolite.contracts import read
+from theodolite.core.contract import Divergence, Kind
+from theodolite.detectors.payload.engine import Checker
+from theodolite.detectors.payload.repair import plan
+
+TREE: dict[str, object] = {"$ref": "#/$defs/tree"}
+GROUP = {"type": "object", "properties": {"and": {"type": "array", "items": TREE}, "not": TREE, "or": TREE}}
+TREES: dict[str, dict[str, object]] = {
+    "filters": {
+        "oneOf": [
+            {**GROUP, "required": ["and"], "additionalProperties": False},
+            {**GROUP, "required": ["and"], "maxProperties": 3},
+            {"type": "object", "properties": {"field": {"type": "integer"}}, "required": ["field"]},
+        ]
+    },
+    "any": {"anyOf": [{**GROUP, "required": ["and"]}, {**GROUP, "minProperties": 1}, {"type": "integer"}]},
+    "all": {"allOf": [{"anyOf": [{"type": "integer"}, {**GROUP, "allOf": [GROUP]}]}, {"not": {"const": 3}}]},
+    "condition": {"if": GROUP, "then": {**GROUP, "type": ["object", "integer"]}, "else": {"type": "integer"}},
+    "three": {"anyOf": [GROUP, {**GROUP, "minProperties": 1}, {**GROUP, "maxProperties": 9}, {"type": "integer"}]},
+}
+NAMED: dict[str, Callable[[dict[str, object]], dict[str, object]]] = {
+    "pointer": lambda tree: {"$defs": {"tree": tree}, "properties": {"a": TREE}},
+    "root": lambda tree: {"$defs": {"tree": tree}, "$ref": "#/$defs/tree"},
+}
+
+
+def published(tree: dict[str, object], how: str = "pointer") -> Checker:
+    return Checker(read([{"name": "t", "inputSchema": NAMED[how](tree)}]))
+
+
+def nested(levels: int, leaf: object) -> dict[str, object]:
+    value: object = leaf
+    for _ in range(levels):
+        value = {"and": [value]}
+    assert isinstance(value, dict)
+    return value
+
+
+def timed(call: Callable[[], tuple[Divergence, ...]]) -> tuple[Divergence, ...]:
+    start = time.process_time()
+    found = call()
+    took = time.process_time() - start
+    if took > 1.0:
+        pytest.fail(f"it took {took:.2f} s", pytrace=False)
+    return found
+
+
+@pytest.mark.parametrize("levels", [3, 12, 20, 40])
+@pytest.mark.parametrize("leaf", ["x", {"and": "x"}, {"field": "x"}, None])
+@pytest.mark.parametrize("how", NAMED)
+@pytest.mark.parametrize("tree", TREES)
+def test_a_fault_deep_within_is_told_in_time(tree: str, how: str, leaf: object, levels: int) -> None:
+    guard = published(TREES[tree], how)
+    value: dict[str, object] = nested(levels, leaf)
+    whole = {"a": value} if how == "pointer" else value
+    found = timed(lambda: guard.check("t", whole))
+    assert any(one.denies for one in found) is not validator_for(NAMED[how](TREES[tree])).is_valid(whole)
+    timed(lambda: guard.observe("t", whole))
+    plan(guard.contracts.contracts["t"], guard.contracts.documents, whole, lambda _: False)
+    timed(lambda: guard.check("t", {"a": json.dumps(value), "and": [json.dumps(value)]}))
+
+
+def test_it_is_told_where_the_fault_is() -> None:
+    found = published(TREES["filters"]).check("t", {"a": nested(30, {"field": "x"})})
+    assert [one.pointer.startswith("/a" + "/and/0" * 20) for one in found if one.denies] == [True]
+    assert found[0].kind in {Kind.TYPE_MISMATCH, Kind.UNION_NO_MATCH}
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.recursive(
+        st.sampled_from([1, "x", None, {"field": 1}, {"field": "x"}]),
+        lambda inner: st.fixed_dictionaries(
+            {}, optional={"and": st.lists(inner, max_size=2), "not": inner, "or": inner}
+        ),
+        max_leaves=12,
+    ),
+    st.sampled_from(sorted(TREES)),
+)
+def test_what_is_refused_has_a_finding_that_denies_and_nothing_else_has(value: object, tree: str) -> None:
+    found = published(TREES[tree], "root").check("t", value)
+    assert any(one.denies for one in found) is not validator_for(NAMED["root"](TREES[tree])).is_valid(value)
