@@ -375,7 +375,7 @@ def test_words_of_a_tool_are_told_though_they_decide_nothing() -> None:
     old = Contract(name="t", origin=Origin.MCP, parts=(), annotations={"readOnlyHint": True}, description="reads")
     new = Contract(name="t", origin=Origin.MCP, parts=(), annotations={"readOnlyHint": False}, description="pays")
     assert [(one.grade, one.keyword) for one in compare(old, new, {}, {})] == [
-        (Grade.TEXT_ONLY, "annotations"),
+        (Grade.BREAKING, "annotations.readOnlyHint"),
         (Grade.TEXT_ONLY, "description"),
     ]
 
@@ -408,3 +408,21 @@ def test_references_are_followed_and_recursion_ends() -> None:
     old, new = tool(root, tree(WORD)), tool(root, tree({"type": ["string", "null"]}))
     assert [(one.grade, one.pointer) for one in difference(old, new)] == [(Grade.WIDENING, "/leaf")]
     assert [(one.grade, one.pointer) for one in difference(new, old)] == [(Grade.BREAKING, "/leaf")]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "what"),
+    [
+        ({"pattern": "a -> b"}, {}, '"a -\\x3e b" -> none'),
+        ({"enum": ["a", "a\u200b"]}, {"enum": ["a"]}, '["a","a\\u200b"] -> ["a"]'),
+        ({"enum": [f"{n:03}" for n in range(99)]}, {"enum": [f"{n:03}" for n in range(98)]}, None),
+    ],
+)
+def test_both_sides_of_a_change_are_shown_in_the_order_of_time(old: Schema, new: Schema, what: str | None) -> None:
+    for before, after in ((old, new), (new, old)):
+        (change,) = difference(tool(before), tool(after))
+        mine, _, theirs = change.what.partition(" -> ")
+        if what is not None:
+            assert f"{mine} -> {theirs}" == what if before is old else f"{theirs} -> {mine}" == what
+        else:
+            assert ('"098"' in mine, '"098"' in theirs) == (before is old, before is new)

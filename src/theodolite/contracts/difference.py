@@ -7,7 +7,8 @@ undeclared may be refused: such a caller kept to no contract.
 
 Law: a value of a request that the old contract accepts, and that holds none of the names that are declared now, is
 accepted by the new one unless a change of that part is breaking. Words (title, description, annotations) decide
-nothing about a value and everything about what a model does with it: changes of them are told, as `TEXT_ONLY`.
+nothing about a value and everything about what a model does with it: changes of them are told, as `TEXT_ONLY`. An
+annotation that promised something, and does so no longer, is breaking: hosts decide by it which calls to ask about.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, field
 
 from theodolite.contracts.digest import canonical
 from theodolite.contracts.document import child
@@ -23,6 +24,7 @@ from theodolite.contracts.inclusion import Inclusion, Missed, Why
 from theodolite.contracts.nodes import Node
 from theodolite.contracts.sealing import Sealing
 from theodolite.contracts.surface import Surface
+from theodolite.contracts.wording import changed, replaced
 from theodolite.core.contract import Contract, Contracts, Location, Part
 
 __all__ = ("Change", "Grade", "Memory", "compare", "difference", "worst")
@@ -40,7 +42,7 @@ class Change(Struct, frozen=True, kw_only=True):
     """One change of a contract: where, of what, and how bad.
 
     `pointer` leads into the values of that location, `*` standing for any item or name; a parameter is its first step.
-    `what` quotes the contracts alone, at most some 400 characters of them.
+    `what` quotes the contracts alone, at most some 400 characters of them; of changed words it has both sides.
     """
 
     grade: Grade
@@ -62,6 +64,8 @@ class Memory(Struct, frozen=True):
 
 
 _ORDER = tuple(Grade)
+# Characters of the name of an annotation that a change shows (our choice).
+_KEYWORD = 60
 
 
 def worst(changes: Iterable[Change]) -> Grade | None:
@@ -134,10 +138,22 @@ class _Pair(Struct, frozen=True):
     memory: Memory
 
     def words(self, old: Contract, new: Contract) -> Iterator[Change]:
-        for keyword in ("title", "description", "annotations"):
+        for keyword in ("title", "description"):
             mine, theirs = getattr(old, keyword), getattr(new, keyword)
-            if canonical(mine) != canonical(theirs):
-                yield Change(grade=Grade.TEXT_ONLY, contract=self.name, keyword=keyword, what="other words")
+            if mine != theirs:
+                called = "summary" if keyword == "title" and new.method else keyword
+                yield self._said(Grade.TEXT_ONLY, called, changed(mine or UNSET, theirs or UNSET))
+        kept, given = _promises(old.annotations), _promises(new.annotations)
+        for name in sorted({*old.annotations, *new.annotations}):
+            pair = old.annotations.get(name, UNSET), new.annotations.get(name, UNSET)
+            if UNSET in pair or canonical([pair[0]]) != canonical([pair[1]]):
+                broken = name in kept - given
+                grade = Grade.BREAKING if broken else Grade.TEXT_ONLY
+                lost = f", no longer promising {_PROMISES[name]}" if broken else ""
+                yield self._said(grade, f"annotations.{name}"[:_KEYWORD], f"{changed(*pair)}{lost}")
+
+    def _said(self, grade: Grade, keyword: str, what: str) -> Change:
+        return Change(grade=grade, contract=self.name, keyword=keyword, what=what)
 
     def parts(self, old: Iterable[Part], new: Iterable[Part]) -> Iterator[Change]:
         mine, theirs = _keyed(old), _keyed(new)
@@ -173,7 +189,8 @@ class _Pair(Struct, frozen=True):
             else:
                 moved = spoken.keyword == "default" and spoken.gone
                 grade = Grade.BREAKING if moved else Grade.TEXT_ONLY
-                what = "what is meant where it is left out has changed" if moved else "other words"
+                words = replaced(spoken.before, spoken.after)
+                what = f"{words}, which is what is meant where it is left out" if moved else words
             yield self._change(grade, new, spoken.pointer, spoken.keyword, what)
 
     def results(self, old: Iterable[Part], new: Iterable[Part]) -> Iterator[Change]:
@@ -201,7 +218,7 @@ class _Pair(Struct, frozen=True):
                 grade = Grade.BREAKING if spoken.gone else Grade.WIDENING
                 what = "no longer declared" if spoken.gone else "declared now"
             else:
-                grade, what = Grade.TEXT_ONLY, "other words"
+                grade, what = Grade.TEXT_ONLY, replaced(spoken.before, spoken.after)
             yield self._change(grade, new, spoken.pointer, spoken.keyword, what)
 
     def _missed(self, grade: Grade, part: Part, missed: Missed) -> Change:
@@ -217,6 +234,27 @@ class _Pair(Struct, frozen=True):
             keyword=keyword,
             what=f"{part.status}: {what}" if part.status else what,
         )
+
+
+# What the hints of MCP promise (2025-06-18, ToolAnnotations), so that hosts may let calls pass without asking.
+_PROMISES: Mapping[str, str] = {
+    "readOnlyHint": "to change nothing",
+    "destructiveHint": "to destroy nothing",
+    "idempotentHint": "that a repeated call does no more",
+    "openWorldHint": "to keep to a closed world",
+}
+
+
+def _promises(hints: Mapping[str, object]) -> set[str]:
+    """Return what hints promise, with their defaults: those of what it destroys count where it is not read-only."""
+    reads = hints.get("readOnlyHint") is True
+    kept = {
+        "readOnlyHint": reads,
+        "destructiveHint": reads or hints.get("destructiveHint") is False,
+        "idempotentHint": reads or hints.get("idempotentHint") is True,
+        "openWorldHint": hints.get("openWorldHint") is False,
+    }
+    return {name for name, promised in kept.items() if promised}
 
 
 def _keyed(parts: Iterable[Part]) -> dict[tuple[str, ...], Part]:

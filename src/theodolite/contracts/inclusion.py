@@ -20,8 +20,9 @@ from theodolite.contracts.digest import canonical
 from theodolite.contracts.document import child, is_list, is_object
 from theodolite.contracts.nodes import EVERY_TYPE, Node, expand, named, types_of
 from theodolite.contracts.nodes import type_of as kind_of
-from theodolite.contracts.rules import RULES, said
+from theodolite.contracts.rules import RULES
 from theodolite.contracts.surface import speaking
+from theodolite.contracts.wording import changed, shown
 
 __all__ = ("Inclusion", "Missed", "Why")
 
@@ -297,10 +298,9 @@ def _typed(left: _Nodes, right: _Nodes, types: frozenset[str]) -> Iterator[Misse
     for node in right:
         wanted = _values([node])
         if wanted is not None and (finite is None or not finite.keys() <= wanted.keys()):
-            before = "any" if finite is None else said(list(finite.values()))
-            yield Missed(
-                "", "const" if "const" in node.keywords else "enum", f"{before} -> {said(list(wanted.values()))}"
-            )
+            values = list(wanted.values())
+            what = f"any -> {shown(values)}" if finite is None else changed(list(finite.values()), values)
+            yield Missed("", "const" if "const" in node.keywords else "enum", what)
 
 
 def _values(nodes: Iterable[Node]) -> dict[bytes, object] | None:

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from theodolite.contracts.digest import canonical
+from msgspec import UNSET
+
 from theodolite.contracts.document import child, is_list
 from theodolite.contracts.nodes import Node, named
+from theodolite.contracts.wording import changed, shown
 
-__all__ = ("RULES", "Rule", "said")
+__all__ = ("RULES", "Rule")
 
-# Characters of a contract's own text that a change quotes.
-QUOTED = 200
 _NUMBERS = frozenset({"integer", "fraction"})
 _STRINGS, _ARRAYS, _OBJECTS = frozenset({"string"}), frozenset({"array"}), frozenset({"object"})
 # Formats all of whose values another format has too: OpenAPI 3.1, section 4.4 (data types).
@@ -27,16 +27,6 @@ class Rule(NamedTuple):
 
     types: frozenset[str]
     broken: Callable[[Sequence[Node], Node, frozenset[str]], _Broken]
-
-
-def said(value: object) -> str:
-    """Return a value of a contract as JSON, of at most 200 characters.
-
-    >>> said(["a", 1])
-    '["a",1]'
-    """
-    text = canonical(value).decode(errors="replace")
-    return text if len(text) <= QUOTED else f"{text[: QUOTED - 1]}\N{HORIZONTAL ELLIPSIS}"
 
 
 def _limits(left: Sequence[Node], node: Node, types: frozenset[str]) -> _Broken:
@@ -96,7 +86,7 @@ def _required(left: Sequence[Node], node: Node, types: frozenset[str]) -> _Broke
     for name, names in named(node.keywords.get("dependentRequired")).items():
         beside = {one for other in left for one in _names(named(other.keywords.get("dependentRequired")).get(name))}
         if missing := [one for one in _names(names) if one not in beside | known]:
-            yield child("", name), "dependentRequired", f"needs {said(missing)} beside it now"
+            yield child("", name), "dependentRequired", f"needs {shown(missing)} beside it now"
 
 
 RULES: Sequence[Rule] = (
@@ -112,8 +102,8 @@ RULES: Sequence[Rule] = (
 
 
 def _changed(left: Sequence[Node], node: Node, keyword: str) -> tuple[str, str, str]:
-    before = next((said(one.keywords[keyword]) for one in left if keyword in one.keywords), "none")
-    return "", keyword, f"{before} -> {said(node.keywords[keyword])}"
+    before = next((one.keywords[keyword] for one in left if keyword in one.keywords), UNSET)
+    return "", keyword, changed(before, node.keywords[keyword])
 
 
 def _numbers(nodes: Iterable[Node], keyword: str) -> list[float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+import msgspec
 from msgspec import Struct
 
 from theodolite.contracts.digest import canonical
@@ -35,12 +36,15 @@ class Spoken(Struct, frozen=True):
     """A name that only one of two schemas declares, or words of both that differ, and where.
 
     `keyword` is `properties` for a name, of which `gone` says that the old one has it and the new one does not;
-    otherwise it is the keyword whose words differ, and `gone` that the old one had some.
+    otherwise it is the keyword whose words differ, and `gone` that the old one had some: `before` are those that the
+    old one alone has, `after` those of the new one.
     """
 
     pointer: str
     keyword: str
     gone: bool
+    before: tuple[object, ...] = ()
+    after: tuple[object, ...] = ()
 
 
 class Surface:
@@ -92,10 +96,17 @@ class _Group(NamedTuple):
 
 def _apart(pointer: str, before: _Group, after: _Group) -> Iterator[Spoken]:
     for keyword in sorted({name for name, _ in before.words ^ after.words}):
-        yield Spoken(pointer, keyword, gone=any(name == keyword for name, _ in before.words))
+        gone = any(name == keyword for name, _ in before.words)
+        went, came = _said(before.words - after.words, keyword), _said(after.words - before.words, keyword)
+        yield Spoken(pointer, keyword, gone, went, came)
     for token in sorted(before.below.keys() ^ after.below.keys()):
         if token[0] == ".":
             yield Spoken(f"{pointer}{token[1:]}", "properties", gone=token in before.below)
+
+
+def _said(words: frozenset[tuple[str, bytes]], keyword: str) -> tuple[object, ...]:
+    texts = sorted([text for name, text in words if name == keyword])
+    return tuple([value for text in texts for value in msgspec.json.decode(text, type=list[object])])
 
 
 _Key = tuple[frozenset[int], frozenset[int]]
