@@ -23,8 +23,9 @@ from theodolite.contracts.document import is_list, is_object
 from theodolite.core.contract import Contract, Divergence, Kind, Location
 from theodolite.core.errors import ConfigError
 from theodolite.core.text import encodable
+from theodolite.detectors.payload.answering import message
 from theodolite.detectors.payload.engine import MAX_ERRORS, Checker
-from theodolite.detectors.payload.repair import apply, message, plan
+from theodolite.detectors.payload.repair import apply, plan
 from theodolite.readers.specification import Specifications
 
 ROOT = Path(__file__).parents[1]

@@ -87,8 +87,8 @@ def theodolite(home: Path) -> Callable[..., Result]:
     del home
     runner = CliRunner()
 
-    def run(*arguments: str | Path) -> Result:
-        result = runner.invoke(app, [str(argument) for argument in arguments])
+    def run(*arguments: str | Path, stdin: str | None = None) -> Result:
+        result = runner.invoke(app, [str(argument) for argument in arguments], input=stdin)
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
         return result

@@ -97,6 +97,139 @@ def test_what_is_no_json_does_not_fit(theodolite: Run, spec: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        (b"", "the body is empty: write it as JSON"),
+        (b" \n ", "the body is empty: write it as JSON"),
+        (b'{"item": "canary-7f3a', "line 1, column 22: it ends before it is complete"),
+        (b'{\n "item": "canary-7f3a",\n "quantity" 1}', "line 3, column 13: it is no JSON (expected ':')"),
+        (b'{"item": "canary-7f3a", "b": \xff}', "line 1, column 30: it is no UTF-8"),
+        (b'{"item": "canary-7f3a", "quantity": 1e999}', "holds a number that no JSON reader takes"),
+        (b'\xef\xbb\xbf{"item": "canary-7f3a"}', "it begins with a byte order mark"),
+        (b"[" * 5000, "nested too deep"),
+    ],
+)
+def test_what_is_no_json_is_told_with_its_place(theodolite: Run, spec: Path, written: bytes, told: str) -> None:
+    body = spec.with_name("broken.json")
+    body.write_bytes(written)
+    for form in FORMS:
+        done = theodolite("guard", "check", spec, "createOrder", body, "-f", form)
+        assert done.exit_code == 1
+        assert CANARY not in done.stdout
+    text = " ".join(theodolite("guard", "check", spec, "createOrder", body).stdout.split())
+    assert told in text
+    assert "For the model" not in text
+
+
+def open_spec(home: Path) -> Path:
+    properties = {
+        "id": {"type": "integer", "readOnly": True},
+        "day": {"type": "string", "format": "date"},
+        "shop": {"type": "object", "properties": {"name": {"type": "string"}}},
+    }
+    schema = {"type": "object", "properties": properties}
+    order = {
+        "operationId": "createOrder",
+        "requestBody": {"content": {"application/json": {"schema": schema}}},
+        "responses": {"201": {"description": "done"}},
+    }
+    spec = {"openapi": "3.1.0", "info": {"title": "t", "version": "1"}, "paths": {"/orders": {"post": order}}}
+    return saved(home / "open.json", spec)
+
+
+PASSING = {"id": 7, "day": CANARY, "shop": {"name": "a", "nmae": CANARY}}
+
+
+@pytest.mark.parametrize(("fail_on", "code"), [(None, 0), ("error", 0), ("warning", 0), ("note", 1)])
+@pytest.mark.parametrize("form", FORMS)
+def test_what_passes_is_told_and_counts_where_that_is_asked_for(
+    theodolite: Run, home: Path, form: str, fail_on: str | None, code: int
+) -> None:
+    options = [] if fail_on is None else ["--fail-on", fail_on]
+    body = saved(home / "body.json", PASSING)
+    done = theodolite("guard", "check", open_spec(home), "createOrder", body, "-f", form, *options)
+    assert done.exit_code == code
+    assert CANARY not in done.stdout
+    for name in ("payload.read_only_sent", "payload.format_mismatch", "payload.undeclared_field"):
+        assert name in done.stdout
+    if form == "junit":
+        assert ("<failure" in done.stdout) is bool(code)
+    if form == "json":
+        found = json.loads(done.stdout)["found"]
+        told = {(one["pointer"], one["location"], one["weight"], one["counts"]) for one in found}
+        assert told == {(place, "body", "note", bool(code)) for place in ("/id", "/day", "/shop/nmae")}
+
+
+def test_what_passes_is_told_of_the_arguments_of_a_whole_call_too(theodolite: Run, home: Path) -> None:
+    body = saved(home / "body.json", {**PASSING, "nobodys": 1})
+    done = theodolite("guard", "check", open_spec(home), "createOrder", body, "--arguments", "-f", "json")
+    found = [(one["pointer"], one["rule"]) for one in json.loads(done.stdout)["found"]]
+    assert sorted(found) == sorted(set(found))
+    assert {"/id", "/day", "/shop/nmae", "/nobodys"} == {pointer for pointer, _ in found}
+    assert done.exit_code == 0
+
+
+def test_a_key_that_stands_twice_is_told(theodolite: Run, spec: Path) -> None:
+    body = spec.with_name("body.json")
+    body.write_text('{"item": "canary-7f3a", "item": "b", "quantity": 1}', encoding="utf-8")
+    done = theodolite("guard", "check", spec, "createOrder", body)
+    assert done.exit_code == 0
+    assert "payload.repeated_key (warning, 1) createOrder body /item" in " ".join(done.stdout.split())
+    assert theodolite("guard", "check", spec, "createOrder", body, "--fail-on", "warning").exit_code == 1
+    twice = spec.read_text(encoding="utf-8").replace('"openapi": "3.1.0"', '"openapi": "3.0.0", "openapi": "3.1.0"')
+    spec.write_text(twice, encoding="utf-8")
+    done = theodolite("guard", "lint", spec)
+    assert "guard.repeated_key (warning, 1)" in done.stdout
+    assert "/openapi" in done.stdout
+
+
+def test_both_files_of_a_check_are_named(theodolite: Run, spec: Path) -> None:
+    body = saved(spec.with_name("body.json"), {"item": "a", "quantity": 1})
+    account = json.loads(theodolite("guard", "check", spec, "createOrder", body, "-f", "json").stdout)
+    assert account["files"] == [str(spec), str(body)]
+    text = theodolite("guard", "check", "shop.json", "createOrder", "body.json").stdout
+    assert text == "body.json against shop.json: nothing found\n"
+
+
+@pytest.mark.parametrize("name", ["schema", "count"])
+def test_a_plain_schema_goes_by_the_name_of_its_file_too(theodolite: Run, home: Path, name: str) -> None:
+    schema = saved(home / "count.json", {"type": "object", "required": ["n"]})
+    for given, code in ({"n": 1}, 0), ({}, 1):
+        assert theodolite("guard", "check", schema, name, saved(home / "b.json", given)).exit_code == code
+    done = theodolite("guard", "check", schema, "cuont", home / "b.json")
+    assert (done.exit_code, "it is called 'schema' or 'count'" in done.stderr) == (2, True)
+
+
+def test_one_file_may_come_from_standard_input(theodolite: Run, spec: Path) -> None:
+    body = saved(spec.with_name("body.json"), {"item": "a"})
+    text = spec.read_text(encoding="utf-8")
+    assert theodolite("guard", "lint", "-", stdin=text).exit_code == 0
+    assert theodolite("guard", "check", "-", "createOrder", body, stdin=text).exit_code == 0
+    assert theodolite("guard", "diff", "-", spec, stdin=text).exit_code == 0
+    assert theodolite("guard", "check", spec, "createOrder", "-", stdin='{"item": 1}').exit_code == 1
+    done = theodolite("guard", "check", spec, "createOrder", "-", "-f", "sarif", stdin='{"item": 1}')
+    [place] = json.loads(done.stdout)["runs"][0]["results"][0]["locations"]
+    assert place["physicalLocation"]["artifactLocation"]["uri"].endswith("shop.json")
+    for both in (("check", "-", "createOrder", "-"), ("diff", "-", "-")):
+        done = theodolite("guard", *both, stdin=text)
+        assert (done.exit_code, "cannot both be standard input" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_report_goes_to_a_file_where_that_is_asked_for(theodolite: Run, spec: Path, form: str) -> None:
+    body = saved(spec.with_name("body.json"), {"item": 1})
+    verbs = [("lint", spec), ("check", spec, "createOrder", body), ("diff", spec, saved(spec.with_name("b.json"), []))]
+    for verb in verbs:
+        plain = theodolite("guard", *verb, "-f", form)
+        done = theodolite("guard", *verb, "-f", form, "--output", "report.txt")
+        assert (done.exit_code, done.stdout) == (plain.exit_code, "")
+        assert spec.with_name("report.txt").read_text(encoding="utf-8") == plain.stdout
+        assert "finding" in done.stderr or "nothing found" in done.stderr
+        refused = theodolite("guard", *verb, "--output", spec)
+        assert (refused.exit_code, "is what this command reads" in refused.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("lint", "absent.json"), "absent.json: cannot be read"),
@@ -122,7 +255,15 @@ def test_what_cannot_be_read_exits_with_2_and_says_why(
 @pytest.mark.parametrize("form", FORMS)
 def test_lint_counts_from_a_weight_on(theodolite: Run, home: Path, form: str, fail_on: str, code: int) -> None:
     spec = saved(home / "open.json", specified(anything={}))
-    assert theodolite("guard", "lint", spec, "--fail-on", fail_on, "--format", form).exit_code == code
+    done = theodolite("guard", "lint", spec, "--fail-on", fail_on, "--format", form)
+    assert done.exit_code == code
+    if form == "junit":
+        suite = ET.fromstring(done.stdout)  # noqa: S314 - ours
+        assert len(suite.findall(".//failure")) == code
+        assert suite.find("testsuite[@failures]") is not None
+        told = "".join(suite.itertext())
+        assert "warning guard.no_type" in told
+        assert "note guard." in told
 
 
 def test_lint_says_what_is_covered(theodolite: Run, home: Path) -> None:
@@ -158,6 +299,10 @@ def test_a_difference_counts_from_a_grade_on(
     for form in FORMS:
         done = theodolite("guard", "diff", spec, other, "--fail-on", fail_on, "--format", form)
         assert done.exit_code == code, done.stdout
+    suite = ET.fromstring(theodolite("guard", "diff", spec, other, "--fail-on", fail_on, "-f", "junit").stdout)  # noqa: S314 - ours
+    assert bool(suite.findall(".//failure")) is bool(code)
+    same = new == specified(quantity={"type": "integer"})
+    assert bool(suite.findall(".//system-out")) is not (code or same)
 
 
 def test_sarif_and_junit_are_what_they_should_be_whatever_the_names_are(theodolite: Run, home: Path) -> None:
@@ -167,6 +312,9 @@ def test_sarif_and_junit_are_what_they_should_be_whatever_the_names_are(theodoli
     JSONSCHEMA.Draft7Validator(json.loads(SARIF.read_text(encoding="utf-8"))).validate(log)
     results = log["runs"][0]["results"]
     assert results
+    for one in log["runs"][0]["tool"]["driver"]["rules"]:
+        assert one["fullDescription"]["text"]
+        assert one["help"]["text"].startswith(one["fullDescription"]["text"])
     located = results[0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
     assert located.endswith("odd%20name.json")
     for form in FORMS:
@@ -195,7 +343,7 @@ def test_what_was_pinned_is_verified_and_a_change_of_words_counts(theodolite: Ru
     for form in FORMS:
         assert theodolite("pin", "verify", "--format", form).exit_code == 1
     done = theodolite("pin", "verify")
-    assert "read_file: description: other words" in done.stdout
+    assert "read_file: description: " in done.stdout
     assert theodolite("pin", "verify", "--fail-on", "breaking").exit_code == 0
     assert theodolite("pin", "add", "tools.json").exit_code == 0
     assert theodolite("pin", "verify").exit_code == 0
@@ -210,6 +358,22 @@ def test_several_files_are_kept_apart(theodolite: Run, home: Path) -> None:
     done = theodolite("pin", "verify", "--pins", "p.json")
     assert done.exit_code == 1
     assert "b.json: read_file: removed" in done.stdout
+    assert done.stdout.startswith("a.json, b.json: 1 finding\n")
+
+
+def test_each_finding_of_a_pin_is_at_the_file_that_changed(theodolite: Run, home: Path) -> None:
+    names = ["pets.json", "mcp.json", "anthropic.json"]
+    for name in names:
+        saved(home / name, tools())
+    assert theodolite("pin", "add", *names).exit_code == 0
+    for changed in (["mcp.json"], ["pets.json", "anthropic.json"], names):
+        for name in names:
+            saved(home / name, tools("Another one.") if name in changed else tools())
+        log = json.loads(theodolite("pin", "verify", "-f", "sarif").stdout)
+        places = [one["locations"][0]["physicalLocation"] for one in log["runs"][0]["results"]]
+        assert sorted(place["artifactLocation"]["uri"] for place in places) == sorted(changed)
+        found = json.loads(theodolite("pin", "verify", "-f", "json").stdout)["found"]
+        assert sorted(one["file"] for one in found) == sorted(changed)
 
 
 @pytest.mark.parametrize(
@@ -218,6 +382,7 @@ def test_several_files_are_kept_apart(theodolite: Run, home: Path) -> None:
         (("add", "tools.json", "--to", "tools.json"), "is what this command reads or keeps"),
         (("add", "tools.json", "--to", "other.json"), "no file of pins"),
         (("add", "tools.json", "--to", "no/such/folder.json"), "cannot be written"),
+        (("add", "-"), "contracts are pinned by the path of their file"),
         (("verify", "--pins", "absent.json"), "cannot be read"),
         (("verify", "other.json", "--pins", "pins.json"), "has no pins of other.json, but of 'tools.json'"),
         (("verify", "--pins", "touched.json"), "does not fit its hash"),

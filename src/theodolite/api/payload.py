@@ -22,9 +22,10 @@ from theodolite.core.arguments import is_mapping, is_sequence
 from theodolite.core.contract import Contract, Contracts, Divergence, Group, Kind, Location
 from theodolite.core.errors import ConfigError
 from theodolite.core.text import brief
+from theodolite.detectors.payload.answering import message, unknown
 from theodolite.detectors.payload.drift import Mover, Rate, ShapeDrift, Shift, attribution
 from theodolite.detectors.payload.engine import Checker
-from theodolite.detectors.payload.repair import Plan, message, plan
+from theodolite.detectors.payload.repair import Plan, plan
 
 __all__ = (
     "DriftMode",

@@ -15,7 +15,7 @@ from theodolite.cli.choices import ShortForm
 from theodolite.cli.exits import FINDING, NOT_JUDGED, NOTHING, say
 from theodolite.cli.guarding import loaded
 from theodolite.cli.judging import Request, wired
-from theodolite.cli.output import write_blocks
+from theodolite.cli.output import opened, spared, write_blocks
 from theodolite.cli.progress import Progress
 from theodolite.cli.recordings import Recordings
 from theodolite.config.settings import Settings
@@ -33,7 +33,7 @@ from theodolite.readers.detection import find_recordings
 from theodolite.reports.escaping import ascii_json
 from theodolite.reports.layout import Block, Heading, Paragraph, Span, Style, Table, counted
 
-__all__ = ("Counting", "DriftAccount", "RateAccount", "Rise", "Share", "drifted")
+__all__ = ("Calls", "Counting", "DriftAccount", "RateAccount", "Rise", "Share", "drifted")
 
 # Rates that a report for people shows (our choice).
 SHOWN = 20
@@ -60,11 +60,16 @@ class Share(Struct, frozen=True, kw_only=True):
 
 
 class RateAccount(Struct, frozen=True, kw_only=True):
-    """How often calls of an operation diverged at a place in one way: in the baseline, and since."""
+    """How often calls of an operation diverged at a place in one way: in the baseline, and since.
+
+    `baseline_from` is the call of the operation with which the baseline begins: the first one, and after a rise the one
+    after that which showed it, since what is usual is learned anew then.
+    """
 
     operation: str
     pointer: str
     kind: Kind
+    baseline_from: int = 1
     before: Share
     now: Share
 
@@ -182,27 +187,35 @@ class Counting:
         )
 
 
-def drifted(
-    paths: tuple[Path, ...],
-    spec: Path | None,
-    form: ShortForm,
-    *,
-    baseline: int,
-    observe: bool,
-    reader: str | None,
-) -> int:
+class Calls(Struct, frozen=True, kw_only=True):
+    """Which calls are to be counted, and how: the arguments of `guard drift`."""
+
+    paths: tuple[Path, ...]
+    spec: Path | None = None
+    baseline: int = 500
+    observe: bool = False
+    reader: str | None = None
+
+
+def drifted(calls: Calls, form: ShortForm, output: Path | None = None) -> int:
     """Tell how often recorded calls diverge, and whether that rose; return the exit status."""
-    contracts = None if spec is None else loaded(spec)
+    paths, spec, reader = calls.paths, calls.spec, calls.reader
+    # A plain schema is that of the tool which its file is named after, as in the settings.
+    contracts = None if spec is None else loaded(spec, name=spec.stem)
     files = find_recordings(paths)
-    counting = Counting(contracts, baseline=baseline, observe=observe)
+    spared(output, *files, *([] if spec is None else [spec]))
+    counting = Counting(contracts, baseline=calls.baseline, observe=calls.observe)
     with wired(Settings(), Request(paths=paths, reader=reader), asks=False) as instrument:
         for item in _recorded(files, paths, Recordings(files, instrument.readers, reader=reader)):
             counting.take(item)
     account = counting.account(tuple(map(str, files)), "" if spec is None else str(spec))
-    if form is ShortForm.JSON:
-        sys.stdout.buffer.write(ascii_json(msgspec.json.encode(account)) + b"\n")
-    else:
-        write_blocks(_blocks(account), sys.stdout.buffer, terminal=sys.stdout.isatty())
+    with opened(output) as stream:
+        if form is ShortForm.JSON:
+            stream.write(ascii_json(msgspec.json.encode(account)) + b"\n")
+        else:
+            write_blocks(_blocks(account), stream, terminal=output is None and sys.stdout.isatty())
+    if output is not None:
+        say(f"{counted(len(files), 'file')}: {_verdict(account).text}")
     return _EXITS.get(account.outcome, NOT_JUDGED)
 
 

@@ -10,7 +10,7 @@ import typer
 from theodolite.cli.choices import ShortForm, alternatives, one_of
 from theodolite.cli.exits import answering
 from theodolite.cli.grades import Graded, Heavy, Told
-from theodolite.cli.options import Paths, ReaderName
+from theodolite.cli.options import Output, Paths, ReaderName
 
 __all__ = ("Form", "Spec", "check", "diff", "drift", "guard", "lint")
 
@@ -21,7 +21,8 @@ Spec = Annotated[
     Path,
     typer.Argument(
         metavar="SPEC",
-        help="A file, JSON or YAML: OpenAPI 3, Swagger 2, a list of tools (MCP, OpenAI, Anthropic) or a JSON Schema.",
+        help="A file, JSON or YAML, or - for standard input: OpenAPI 3, Swagger 2, a list of tools (MCP, OpenAI, "
+        "Anthropic) or a JSON Schema.",
     ),
 ]
 Form = Annotated[
@@ -57,6 +58,7 @@ def lint(
             help="Exit with 1 for findings from this weight on; lighter ones are shown.",
         ),
     ] = Heavy.ERROR,
+    output: Output = None,
 ) -> None:
     """Say what of SPEC can be checked and what cannot, and what makes it hard for agents to use.
 
@@ -67,16 +69,18 @@ def lint(
     with answering():
         from theodolite.cli.guarding import linted  # noqa: PLC0415 - costs more than --help does
 
-        raise typer.Exit(linted(spec, form, fail_on))
+        raise typer.Exit(linted(spec, form, fail_on, output))
 
 
 @guard.command(epilog="Example: theodolite guard check openapi.json createUser body.json")
-def check(
+def check(  # noqa: PLR0917 - every option is an argument: that is how typer reads a command
     spec: Spec,
     operation: Annotated[
         str,
         typer.Argument(
-            metavar="OPERATION", help='Its operationId, "METHOD /path", or the name of a tool; `schema` of a schema.'
+            metavar="OPERATION",
+            help='Its operationId, "METHOD /path", or the name of a tool; of a JSON Schema `schema`, or the name of '
+            "its file without the ending.",
         ),
     ],
     body: Annotated[
@@ -91,17 +95,30 @@ def check(
         bool,
         typer.Option("--arguments", help="BODY has the arguments of the whole call: path, query and body together."),
     ] = False,
+    fail_on: Annotated[
+        Heavy,
+        typer.Option(
+            "--fail-on",
+            parser=one_of(Heavy),
+            metavar=alternatives(Heavy),
+            help="Exit with 1 for findings from this weight on; lighter ones are shown.",
+        ),
+    ] = Heavy.ERROR,
+    output: Output = None,
 ) -> None:
     """Check one body, or the arguments of one call, against SPEC, and say what would make it fit.
 
-    Findings name fields, places and types. No value of BODY is ever shown.
+    Findings name fields, places and types. No value of BODY is ever shown. An error is what the contract refuses; a
+    warning is a key that BODY has twice; notes are fields that SPEC neither declares nor refuses, read-only ones, and
+    formats that do not fit.
 
-    Exit status: 0 it fits, 1 it does not, 2 SPEC or BODY cannot be read, or SPEC has no such OPERATION.
+    Exit status: 0 nothing counts, 1 something does, 2 SPEC or BODY cannot be read, or SPEC has no such OPERATION.
     """
     with answering():
-        from theodolite.cli.guarding import checked  # noqa: PLC0415 - costs more than --help does
+        from theodolite.cli.guarding import Call, checked  # noqa: PLC0415 - costs more than --help does
 
-        raise typer.Exit(checked(spec, operation, body, form, whole=whole))
+        call = Call(spec=spec, operation=operation, body=body, whole=whole)
+        raise typer.Exit(checked(call, form, fail_on, output))
 
 
 @guard.command(epilog="Example: theodolite guard diff v1/openapi.json v2/openapi.json --format junit")
@@ -118,6 +135,7 @@ def diff(
             help="Exit with 1 for changes from this grade on, breaking being the worst; others are shown.",
         ),
     ] = Graded.BREAKING,
+    output: Output = None,
 ) -> None:
     """Say what changed from OLD to NEW, and whether calls that kept to OLD still keep to NEW.
 
@@ -128,7 +146,7 @@ def diff(
     with answering():
         from theodolite.cli.guarding import differing  # noqa: PLC0415 - costs more than --help does
 
-        raise typer.Exit(differing(old, new, form, fail_on))
+        raise typer.Exit(differing(old, new, form, fail_on, output))
 
 
 @guard.command(epilog="Example: theodolite guard drift recordings/ --spec openapi.json")
@@ -162,6 +180,7 @@ def drift(  # noqa: PLR0917 - every option is an argument: that is how typer rea
         typer.Option("--observe", metavar="", help="Count what the contract neither declares nor forbids, too."),
     ] = False,
     reader: ReaderName = None,
+    output: Output = None,
 ) -> None:
     """Say how often recorded calls diverge from their contracts, where and how, and whether that has risen.
 
@@ -173,6 +192,7 @@ def drift(  # noqa: PLR0917 - every option is an argument: that is how typer rea
     was called more often than its baseline, or a part could not be read.
     """
     with answering():
-        from theodolite.cli.drifting import drifted  # noqa: PLC0415 - costs more than --help does
+        from theodolite.cli.drifting import Calls, drifted  # noqa: PLC0415 - costs more than --help does
 
-        raise typer.Exit(drifted(tuple(paths), spec, form, baseline=baseline, observe=observe, reader=reader))
+        calls = Calls(paths=tuple(paths), spec=spec, baseline=baseline, observe=observe, reader=reader)
+        raise typer.Exit(drifted(calls, form, output))

@@ -3,68 +3,99 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
 
-import msgspec
+from msgspec import Struct, structs
 
-from theodolite.cli.exits import FINDING, NOT_JUDGED, NOTHING
+from theodolite.cli.bodies import Body, body_in, is_input, named, typed
+from theodolite.cli.exits import FINDING, NOT_JUDGED, NOTHING, USAGE, say
 from theodolite.cli.grades import Graded, Heavy, Told
-from theodolite.cli.output import write_blocks
+from theodolite.cli.output import opened, spared, write_blocks
 from theodolite.cli.progress import Display
 from theodolite.contracts import read
 from theodolite.contracts.difference import Change, Grade, difference
 from theodolite.contracts.lint import Severity
 from theodolite.contracts.lint import lint as lint_contracts
-from theodolite.core.contract import Contract, Contracts, Divergence, Kind, Location
+from theodolite.core.contract import Contract, Contracts, Divergence, Kind, Location, Origin
 from theodolite.core.errors import ConfigError
 from theodolite.core.policy import Outcome
 from theodolite.core.text import brief
+from theodolite.detectors.payload.answering import message, reason
 from theodolite.detectors.payload.engine import Checker
-from theodolite.detectors.payload.repair import message, plan, reason
-from theodolite.readers.specification import Specifications
+from theodolite.detectors.payload.repair import plan
+from theodolite.readers.specification import Specification, Specifications
 from theodolite.reports.contracts import Account, Found, Weight, blocks, junit, sarif, written
 
-__all__ = ("account_of", "checked", "differing", "linted", "loaded", "tell")
+__all__ = ("Call", "account_of", "checked", "differing", "linted", "loaded", "tell")
 
-# Bytes of a body that is read: more is no request that a model wrote (our choice).
-LARGEST = 64_000_000
 _WEIGHTS = {Severity.ERROR: Weight.ERROR, Severity.WARNING: Weight.WARNING, Severity.NOTE: Weight.NOTE}
 _GRADES = {Grade.BREAKING: Weight.ERROR, Grade.WIDENING: Weight.NOTE, Grade.TEXT_ONLY: Weight.WARNING}
-_OUTCOMES = {Outcome.CLEAN: NOTHING, Outcome.FINDING: FINDING, Outcome.NOT_ENOUGH_EVIDENCE: NOT_JUDGED}
+_REPEATED = "it stands there more than once, and the last one counts here: leave the others out"
+_OUTCOMES = {
+    Outcome.CLEAN: NOTHING,
+    Outcome.FINDING: FINDING,
+    Outcome.FAILED: USAGE,
+    Outcome.NOT_ENOUGH_EVIDENCE: NOT_JUDGED,
+}
 
 
-def loaded(spec: Path) -> Contracts:
-    """Return the contracts in a file. Raises ConfigError, which names the file, for what is none."""
+def loaded(spec: Path, *, name: str = "schema") -> Contracts:
+    """Return the contracts in a file, or in standard input; `name` is that of a plain JSON Schema.
+
+    Raises ConfigError, which names the file, for what is none.
+    """
+    return _contracts(spec, _specification(spec), name)
+
+
+def _specification(spec: Path) -> Specification:
+    if is_input(spec):
+        return Specifications().parse(typed(), name=named(spec))
     with Display(f"reading {spec.name}"):
-        document = Specifications().load(spec).document
+        return Specifications().load(spec)
+
+
+def _contracts(spec: Path, specification: Specification, name: str = "schema") -> Contracts:
+    with Display(f"reading {spec.name}"):
         try:
-            return read(document)
+            return read(specification.document, name=name)
         except ConfigError as error:
-            raise ConfigError(f"{spec}: {error}") from error
+            raise ConfigError(f"{named(spec)}: {error}") from error
 
 
-def tell(account: Account, form: Told) -> int:
-    """Write an account to standard output, and return its exit status."""
-    if form is Told.TEXT:
-        write_blocks(blocks(account), sys.stdout.buffer, terminal=sys.stdout.isatty())
-    elif form is Told.JSON:
-        sys.stdout.buffer.write(written(account))
-    elif form is Told.JUNIT:
-        sys.stdout.buffer.write(junit(account))
-    else:
-        from importlib.metadata import version  # noqa: PLC0415 - half of what --help costs
+def tell(account: Account, form: Told, output: Path | None = None) -> int:
+    """Write an account to a file or to standard output, and return its exit status.
 
-        sys.stdout.buffer.write(sarif(account, version("theodolite")))
+    Raises ConfigError where the file cannot be written.
+    """
+    with opened(output) as stream:
+        if form is Told.TEXT:
+            write_blocks(blocks(account), stream, terminal=output is None and sys.stdout.isatty())
+        elif form is Told.JSON:
+            stream.write(written(account))
+        elif form is Told.JUNIT:
+            stream.write(junit(account))
+        else:
+            from importlib.metadata import version  # noqa: PLC0415 - half of what --help costs
+
+            stream.write(sarif(account, version("theodolite")))
+    if output is not None:
+        say(f"{account.headline}: {account.verdict}")
     return _OUTCOMES[account.outcome]
 
 
-def linted(spec: Path, form: Told, fail_on: Heavy) -> int:
+def linted(spec: Path, form: Told, fail_on: Heavy, output: Path | None = None) -> int:
     """Tell what of a specification can be checked and how good it is; return the exit status."""
-    contracts = loaded(spec)
+    spared(output, spec)
+    specification = _specification(spec)
+    contracts = _contracts(spec, specification)
     told = lint_contracts(contracts)
     found = [
+        Found(rule="guard.repeated_key", weight=Weight.WARNING, pointer=pointer, what=_REPEATED)
+        for pointer in specification.duplicates
+    ]
+    found += [
         Found(
             rule=f"guard.{note.flaw}",
             weight=_WEIGHTS[note.flaw.severity],
@@ -75,7 +106,6 @@ def linted(spec: Path, form: Told, fail_on: Heavy) -> int:
         )
         for note in told.notes
     ]
-    counting = list(Weight)[: list(Heavy).index(fail_on) + 1]
     facts = {
         "operations": told.operations,
         "of them checked": told.checked,
@@ -83,60 +113,108 @@ def linted(spec: Path, form: Told, fail_on: Heavy) -> int:
         "fields": told.fields,
         "of them with a type": told.typed,
     }
-    return tell(
-        Account(
-            verb="guard lint",
-            files=(str(spec),),
-            outcome=_outcome(found, counting, judged=bool(told.operations)),
-            facts=facts,
-            found=tuple(found),
-            contracts=tuple(contracts.contracts),
-        ),
-        form,
+    account = Account(
+        verb="guard lint",
+        files=(str(spec),),
+        outcome=Outcome.CLEAN if told.operations else Outcome.NOT_ENOUGH_EVIDENCE,
+        facts=facts,
+        found=tuple(found),
+        contracts=tuple(contracts.contracts),
     )
+    return tell(_counting(account, fail_on), form, output)
 
 
-def checked(spec: Path, operation: str, body: Path, form: Told, *, whole: bool) -> int:
+class Call(Struct, frozen=True, kw_only=True):
+    """A call to be checked; with `whole` the body has its arguments, those of path and query too."""
+
+    spec: Path
+    operation: str
+    body: Path
+    whole: bool = False
+
+
+def checked(call: Call, form: Told, fail_on: Heavy, output: Path | None = None) -> int:
     """Tell where a body, or the arguments of a call, diverge from their contract; return the exit status."""
-    contracts = loaded(spec)
+    spec, operation, body = call.spec, call.operation, call.body
+    if is_input(spec) and is_input(body):
+        raise ConfigError("SPEC and BODY cannot both be standard input: name a file for one of them")
+    spared(output, spec, body)
+    # Settings know a plain schema by the name of its file: so it may be called here, too.
+    contracts = loaded(spec, name=spec.stem if operation == spec.stem else "schema")
     contract = contracts.find(operation)
     if contract is None:
-        raise ConfigError(f"{spec} has no operation {brief(operation)}{_alike(operation, contracts)}")
+        raise ConfigError(f"{named(spec)} has no operation {brief(operation)}{_alike(operation, contracts, spec)}")
+    found, advice = _compared(contracts, contract, body_in(body), whole=call.whole)
+    file = "" if is_input(body) else str(body)
+    account = Account(
+        verb="guard check",
+        files=(str(spec), str(body)),
+        outcome=Outcome.CLEAN,
+        found=tuple([structs.replace(one, file=file or str(spec)) for one in found]),
+        contracts=(contract.name,),
+        advice=advice,
+    )
+    return tell(_counting(account, fail_on), form, output)
+
+
+def _compared(contracts: Contracts, contract: Contract, body: Body, *, whole: bool) -> tuple[list[Found], str]:
+    """Return what is found in a body, and what a model may be told."""
+    if body.fault:
+        rule = f"payload.{Kind.NOT_JSON}"
+        return [Found(rule=rule, weight=Weight.ERROR, contract=contract.name, what=body.fault)], ""
     checker = Checker(contracts)
     has_body = any(part.location is Location.BODY for part in contract.parts)
     location = Location.BODY if has_body and not whole else None
-    value, divergences = _value(body)
-    divergences = divergences or checker.check(contract.name, value, location=location)
+    divergences = checker.check(contract.name, body.value, location=location)
     wrong = [one for one in divergences if one.denies]
-    found = [_found(contract.name, one) for one in divergences]
+    # Of a place that is refused nothing else is said.
+    refused = {one.pointer for one in wrong}
+    observed = [
+        one
+        for one in checker.observe(contract.name, body.value, location=location)
+        if one.pointer not in refused and one not in divergences
+    ]
 
     def fits(other: object) -> bool:
         return not any(one.denies for one in checker.check(contract.name, other, location=location))
 
     advice = ""
-    if wrong and wrong[0].kind is not Kind.NOT_JSON:
+    if wrong:
         asked = _body_alone(contract) if location is not None else contract
-        advice = message(wrong, plan(asked, contracts.documents, value, fits))
-    return tell(
-        Account(
-            verb="guard check",
-            files=(str(spec),),
-            outcome=Outcome.FINDING if wrong else Outcome.CLEAN,
-            found=tuple(found),
-            contracts=(contract.name,),
-            advice=advice,
-        ),
-        form,
-    )
+        advice = message(wrong, plan(asked, contracts.documents, body.value, fits))
+    at = location or Location.ARGUMENTS
+    repeated = [
+        Found(
+            rule="payload.repeated_key",
+            weight=Weight.WARNING,
+            contract=contract.name,
+            location=at,
+            pointer=pointer,
+            what=_REPEATED,
+        )
+        for pointer in body.repeated
+    ]
+    return [*[_found(contract.name, one) for one in (*divergences, *observed)], *repeated], advice
 
 
-def differing(old: Path, new: Path, form: Told, fail_on: Graded) -> int:
+def _counting(account: Account, fail_on: Heavy) -> Account:
+    """Return an account in which findings from a weight on count; those that count make its outcome a finding."""
+    counting = list(Weight)[: list(Heavy).index(fail_on) + 1]
+    found = tuple([structs.replace(one, counts=one.weight in counting) for one in account.found])
+    outcome = Outcome.FINDING if any(one.counts for one in found) else account.outcome
+    return structs.replace(account, found=found, outcome=outcome)
+
+
+def differing(old: Path, new: Path, form: Told, fail_on: Graded, output: Path | None = None) -> int:
     """Tell what changed between two files of contracts; return the exit status."""
+    if is_input(old) and is_input(new):
+        raise ConfigError("OLD and NEW cannot both be standard input: name a file for one of them")
+    spared(output, old, new)
     before, after = loaded(old), loaded(new)
     with Display("comparing"):
         changes = difference(before, after)
     names = tuple(dict.fromkeys([*before.contracts, *after.contracts]))
-    return tell(account_of("guard diff", (str(old), str(new)), names, changes, fail_on), form)
+    return tell(account_of("guard diff", (str(old), str(new)), names, changes, fail_on), form, output)
 
 
 def account_of(
@@ -144,6 +222,7 @@ def account_of(
 ) -> Account:
     """Return the account of changes: those from a grade on make it a finding."""
     listed = list(changes)
+    counting = {grade.value for grade in list(Grade)[: list(Graded).index(fail_on) + 1]}
     found = tuple(
         Found(
             rule=f"contract.{change.grade}",
@@ -152,11 +231,11 @@ def account_of(
             location=change.location or "",
             pointer=change.pointer,
             what=f"{change.keyword}: {change.what}" if change.keyword else change.what,
+            counts=change.grade.value in counting,
         )
         for change in listed
     )
-    counting = {grade.value for grade in list(Grade)[: list(Graded).index(fail_on) + 1]}
-    outcome = Outcome.FINDING if any(change.grade.value in counting for change in listed) else Outcome.CLEAN
+    outcome = Outcome.FINDING if any(one.counts for one in found) else Outcome.CLEAN
     if not names:
         outcome = Outcome.NOT_ENOUGH_EVIDENCE
     facts = {grade.value.replace("_", " "): sum(change.grade is grade for change in listed) for grade in Grade}
@@ -168,12 +247,6 @@ def account_of(
         found=found,
         contracts=names,
     )
-
-
-def _outcome(found: Sequence[Found], counting: Sequence[Weight], *, judged: bool) -> Outcome:
-    if any(one.weight in counting for one in found):
-        return Outcome.FINDING
-    return Outcome.CLEAN if judged else Outcome.NOT_ENOUGH_EVIDENCE
 
 
 def _found(name: str, one: Divergence) -> Found:
@@ -190,33 +263,16 @@ def _found(name: str, one: Divergence) -> Found:
 def _body_alone(contract: Contract) -> Contract:
     """Return a contract whose arguments are the body of another one's."""
     bodies = [part for part in contract.parts if part.location is Location.BODY]
-    alone = msgspec.structs.replace(bodies[0], location=Location.ARGUMENTS)
-    return msgspec.structs.replace(contract, parts=(alone,))
+    alone = structs.replace(bodies[0], location=Location.ARGUMENTS)
+    return structs.replace(contract, parts=(alone,))
 
 
-def _alike(operation: str, contracts: Contracts) -> str:
+def _alike(operation: str, contracts: Contracts, spec: Path) -> str:
+    if any(one.origin is Origin.SCHEMA for one in contracts.contracts.values()):
+        return f": a plain JSON Schema has one, it is called 'schema' or {brief(spec.stem)}"
     names = [*contracts.contracts, *contracts.aliases]
     near = get_close_matches(operation, names, n=3, cutoff=0.5)
     few = near or names[:3]
     if not few:
         return ", nor any other: see `theodolite guard lint`"
     return f": {'did you mean' if near else 'it has, for instance,'} {', '.join(map(repr, few))}{'?' if near else ''}"
-
-
-def _value(body: Path) -> tuple[object, tuple[Divergence, ...]]:
-    """Return what a file holds, and where it is no JSON that it is none."""
-    where = "standard input" if str(body) == "-" else str(body)
-    try:
-        if str(body) == "-":
-            data = sys.stdin.buffer.read(LARGEST + 1)
-        else:
-            with body.open("rb") as stream:
-                data = stream.read(LARGEST + 1)
-    except OSError as error:
-        raise ConfigError(f"{where}: cannot be read ({error.strerror}): give a file with a body as JSON") from error
-    if len(data) > LARGEST:
-        raise ConfigError(f"{where}: it is larger than {LARGEST // 1_000_000} MB: give the body of one call")
-    try:
-        return msgspec.json.decode(data), ()
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        return None, (Divergence(kind=Kind.NOT_JSON, pointer="", expected="JSON", observed="something else"),)

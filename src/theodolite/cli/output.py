@@ -32,7 +32,7 @@ from theodolite.reports.writer import Writer, WriterReport
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
-__all__ = ("Show", "involved", "reporting", "spared", "write_blocks", "writing")
+__all__ = ("Show", "involved", "opened", "reporting", "spared", "write_blocks", "writing")
 
 _NOTHING: Mapping[str, float] = MappingProxyType({})
 # What a SQLite file begins with, and what it has beside it while it is in use: https://www.sqlite.org/fileformat.html,
@@ -106,7 +106,7 @@ def reporting(
     and MissingExtraError when the form needs what is not installed.
     """
     _check(form, path)
-    with _opened(path) as stream:
+    with opened(path) as stream:
         if form is Form.JSON:
             yield JSONReport(stream)
         elif form is Form.JSONL:
@@ -129,7 +129,7 @@ def writing(form: Retold, path: Path | None) -> Generator[Writer, None, None]:
     with TemporaryFile() as held:
         yield _writer(form, held, {})
         held.seek(0)
-        with _opened(path) as stream:
+        with opened(path) as stream:
             shutil.copyfileobj(held, stream)
 
 
@@ -144,17 +144,18 @@ def _check(form: Form, path: Path | None) -> None:
 
 
 @contextmanager
-def _opened(path: Path | None) -> Generator[BinaryIO, None, None]:
+def opened(path: Path | None) -> Generator[BinaryIO, None, None]:
+    """Give what a report is written to, standard output without a path. Raises ConfigError where it cannot be."""
     if path is None:
         sys.stdout.flush()
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
     try:
-        opened = _File(path, "wb")
+        file = _File(path, "wb")
     except OSError as error:
         raise ConfigError(f"the report cannot be written to {path} ({error.strerror}): name another file") from error
-    with io.BufferedWriter(opened) as stream:
+    with io.BufferedWriter(file) as stream:
         yield stream
 
 

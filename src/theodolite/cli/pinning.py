@@ -2,50 +2,105 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Container, Mapping
 from pathlib import Path
 
 from msgspec.structs import replace
 
+from theodolite.cli.bodies import is_input
 from theodolite.cli.exits import NOTHING
 from theodolite.cli.grades import Graded, Told
 from theodolite.cli.guarding import account_of, loaded, tell
 from theodolite.cli.output import spared
 from theodolite.contracts.difference import Change
-from theodolite.contracts.pinning import Pins, pinned, read, verify, write
+from theodolite.contracts.pinning import Pinned, Pins, pinned, read, verify, write
 from theodolite.core.errors import ConfigError
+from theodolite.core.policy import Outcome
 from theodolite.core.text import brief
 from theodolite.reports.escaping import inert
 from theodolite.reports.layout import counted
 
-__all__ = ("added", "verified")
+__all__ = ("added", "removed", "verified")
 
 
 def added(files: tuple[Path, ...], to: Path) -> int:
     """Pin the contracts of files, and say how many; return the exit status."""
     spared(to, *files, option="--to")
     pins = _read(to) if to.exists() else Pins()
-    fresh = {file.as_posix(): pinned(loaded(file)) for file in files}
-    _write(to, write(replace(pins, sources={**pins.sources, **fresh})))
-    for source, one in fresh.items():
-        sys.stdout.write(f"{inert(source)}: {counted(len(one.pins), 'contract')} pinned in {inert(str(to))}\n")
+    fresh = {_source(file, to): pinned(loaded(file)) for file in files}
+    _write(to, write(replace(pins, sources={**pins.sources, **fresh})), "--to")
+    for file, one in zip(files, fresh.values(), strict=False):
+        sys.stdout.write(f"{inert(str(file))}: {counted(len(one.pins), 'contract')} pinned in {inert(str(to))}\n")
+    return NOTHING
+
+
+def removed(files: tuple[Path, ...], pins: Path) -> int:
+    """Take the pins of files away, whether these are still there or not; return the exit status."""
+    held = _read(pins)
+    sources = {_source(file, pins): file for file in files}
+    for source, file in sources.items():
+        _known(source, file, pins, held)
+    _write(pins, write(replace(held, sources=_without(held.sources, sources))), "--pins")
+    for source, file in sources.items():
+        count = counted(len(held.sources[source].pins), "contract")
+        sys.stdout.write(f"{inert(str(file))}: {count} no longer pinned in {inert(str(pins))}\n")
     return NOTHING
 
 
 def verified(files: tuple[Path, ...], pins: Path, form: Told, fail_on: Graded) -> int:
-    """Tell what changed since the contracts of files were pinned; return the exit status."""
-    kept = _read(pins).sources
-    sources = [file.as_posix() for file in files] or list(kept)
-    changes, names = list[Change](), list[str]()
-    for source in sources:
-        if source not in kept:
-            others = ", ".join(brief(one) for one in kept) or "nothing"
-            raise ConfigError(f"{pins} has no pins of {source}, but of {others}: `theodolite pin add` makes them")
-        contracts = loaded(Path(source))
-        label = f"{source}: " if len(sources) > 1 else ""
-        changes += [replace(one, contract=label + one.contract) for one in verify(kept[source], contracts)]
-        names += [label + name for name in dict.fromkeys([*kept[source].pins, *contracts.contracts])]
-    return tell(account_of("pin verify", tuple(sources) or (str(pins),), tuple(names), changes, fail_on), form)
+    """Tell what changed since the contracts of files were pinned; return the exit status.
+
+    What can be read is told of before a ConfigError is raised for what cannot.
+    """
+    held = _read(pins)
+    places = {_source(file, pins): file for file in files} or {one: _place(one, pins) for one in held.sources}
+    changes, names, told, faults = list[Change](), list[str](), list[str](), list[str]()
+    for source, file in places.items():
+        _known(source, file, pins, held)
+    for source, file in places.items():
+        try:
+            contracts = loaded(file)
+        except ConfigError as error:
+            faults.append(str(error))
+            continue
+        label = f"{file.as_posix()}: " if len(places) > 1 else ""
+        kept = held.sources[source]
+        changes += [replace(one, contract=label + one.contract) for one in verify(kept, contracts)]
+        names += [label + name for name in dict.fromkeys([*kept.pins, *contracts.contracts])]
+        told.append(file.as_posix())
+    code = NOTHING
+    if told or not faults:
+        account = account_of("pin verify", tuple(told) or (str(pins),), tuple(names), changes, fail_on)
+        code = tell(replace(account, outcome=Outcome.FAILED) if faults else account, form)
+    if faults:
+        sys.stdout.flush()
+        raise ConfigError("; ".join(faults))
+    return code
+
+
+def _source(file: Path, pins: Path) -> str:
+    """Return the name by which pins know a file: its path from the folder that they are in, wherever one is."""
+    whole = file.parent.resolve() / file.name
+    try:
+        return Path(os.path.relpath(whole, pins.parent.resolve())).as_posix()
+    except ValueError:  # another drive
+        return whole.as_posix()
+
+
+def _place(source: str, pins: Path) -> Path:
+    return Path(os.path.normpath(pins.parent / source))
+
+
+def _known(source: str, file: Path, pins: Path, held: Pins) -> None:
+    if source not in held.sources:
+        others = ", ".join(brief(_place(one, pins).as_posix()) for one in held.sources) or "nothing"
+        raise ConfigError(f"{pins} has no pins of {file}, but of {others}: `theodolite pin add` makes them")
+
+
+def _without(sources: Mapping[str, Pinned], gone: Container[str]) -> dict[str, Pinned]:
+    return {name: one for name, one in sources.items() if name not in gone}
 
 
 def _read(pins: Path) -> Pins:
@@ -58,7 +113,7 @@ def _read(pins: Path) -> Pins:
     return read(data, str(pins))
 
 
-def _write(to: Path, data: bytes) -> None:
+def _write(to: Path, data: bytes, option: str) -> None:
     """Put a file in its place as a whole, or not at all."""
     fresh = to.with_name(f".{to.name}.new")
     try:
@@ -66,4 +121,4 @@ def _write(to: Path, data: bytes) -> None:
         fresh.replace(to)
     except OSError as error:
         fresh.unlink(missing_ok=True)
-        raise ConfigError(f"{to}: cannot be written ({error.strerror}): name another file with --to") from error
+        raise ConfigError(f"{to}: cannot be written ({error.strerror}): name another file with {option}") from error

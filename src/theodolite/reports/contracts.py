@@ -23,6 +23,7 @@ from theodolite.core.policy import Outcome
 from theodolite.reports.escaping import ascii_json, inert
 from theodolite.reports.layout import Block, Heading, Paragraph, Span, Style, counted
 from theodolite.reports.limits import NAME, QUOTE
+from theodolite.reports.rules import rule
 
 __all__ = ("Account", "Found", "Weight", "blocks", "junit", "sarif", "written")
 
@@ -41,7 +42,10 @@ class Weight(StrEnum):
 
 
 class Found(Struct, frozen=True, kw_only=True):
-    """One finding: the rule, the contract, where in its values, and what is to be said. No value of a call is in it."""
+    """One finding: the rule, the contract, where in its values, and what is to be said. No value of a call is in it.
+
+    `file` is the one that it is about, where several were looked at; `counts` says whether it makes the outcome one.
+    """
 
     rule: str
     weight: Weight
@@ -49,6 +53,8 @@ class Found(Struct, frozen=True, kw_only=True):
     location: str = ""
     pointer: str = ""
     what: str = ""
+    file: str = ""
+    counts: bool = True
 
 
 class Account(Struct, frozen=True, kw_only=True):
@@ -63,6 +69,25 @@ class Account(Struct, frozen=True, kw_only=True):
     contracts: tuple[str, ...] = ()
     advice: str = ""
 
+    @property
+    def headline(self) -> str:
+        """Return which files were looked at, in a few words."""
+        joined = " -> ".join(self.files) if self.verb == "guard diff" else ", ".join(self.files)
+        return " against ".join(reversed(self.files)) if self.verb == "guard check" else joined
+
+    @property
+    def verdict(self) -> str:
+        """Return in a few words what it comes to."""
+        if self.outcome is Outcome.NOT_ENOUGH_EVIDENCE:
+            return "nothing to judge"
+        if not self.found:
+            return "nothing found"
+        counting = sum(one.counts for one in self.found)
+        several = counted(len(self.found), "finding")
+        if counting == len(self.found):
+            return several
+        return f"{several}, {f'{counting:,}' if counting else 'none'} count{'s' * (counting <= 1)}"
+
 
 _STYLES = {Weight.ERROR: Style.BAD, Weight.WARNING: Style.WARN, Weight.NOTE: Style.QUIET}
 
@@ -74,13 +99,12 @@ def written(account: Account) -> bytes:
 
 def blocks(account: Account) -> Iterator[Block]:
     """Yield the account for people: the counts, then the findings rule by rule, the weightiest first."""
-    files = " -> ".join(account.files)
-    yield Heading((Span(f"{files}: ", Style.STRONG), Span(_verdict(account), _TONES[account.outcome])))
+    yield Heading((Span(f"{account.headline}: ", Style.STRONG), Span(account.verdict, _TONES[account.outcome])))
     if account.facts:
-        yield Paragraph((Span(", ".join(f"{count:,} {name}" for name, count in account.facts.items())),))
-    for rule, several in groupby(_sorted(account.found), key=lambda one: (one.weight, one.rule)):
+        yield Paragraph((Span(", ".join(_numbered(name, count) for name, count in account.facts.items())),))
+    for (weight, name), several in groupby(_sorted(account.found), key=lambda one: (one.weight, one.rule)):
         listed = list(several)
-        yield Heading((Span(f"{rule[1]} ", _STYLES[rule[0]]), Span(f"({rule[0]}, {len(listed):,})", Style.QUIET)))
+        yield Heading((Span(f"{name} ", _STYLES[weight]), Span(f"({weight}, {len(listed):,})", Style.QUIET)))
         for one in listed[:SHOWN]:
             yield Paragraph((Span(f"{_place(one)}: ", Style.STRONG), Span(inert(one.what, 2 * QUOTE))))
         if len(listed) > SHOWN:
@@ -99,10 +123,8 @@ _TONES = {
 }
 
 
-def _verdict(account: Account) -> str:
-    if account.outcome is Outcome.NOT_ENOUGH_EVIDENCE:
-        return "nothing to judge"
-    return counted(len(account.found), "finding") if account.found else "nothing found"
+def _numbered(name: str, count: int) -> str:
+    return counted(count, name.removesuffix("s")) if name.isalpha() and name.endswith("s") else f"{count:,} {name}"
 
 
 def _sorted(found: Iterable[Found]) -> list[Found]:
@@ -116,7 +138,7 @@ def _place(one: Found) -> str:
 
 
 def sarif(account: Account, version: str) -> bytes:
-    """Return the account as SARIF: a result for each finding, at the file that was read last."""
+    """Return the account as SARIF: a result for each finding, at the file that it is about, or else the last one."""
     found = _sorted(account.found)
     rules = {one.rule: one.weight for one in reversed(found)}
     notes: list[dict[str, object]] = []
@@ -126,17 +148,10 @@ def sarif(account: Account, version: str) -> bytes:
     driver = {
         "name": "Theodolite",
         "version": inert(version, NAME),
-        "rules": [
-            {
-                "id": inert(rule, NAME),
-                "shortDescription": {"text": inert(rule, NAME).rpartition(".")[2].replace("_", " ")},
-                "defaultConfiguration": {"level": weight.value},
-            }
-            for rule, weight in rules.items()
-        ],
+        "rules": [_described(name, weight) for name, weight in rules.items()],
     }
-    places = {rule: place for place, rule in enumerate(rules)}
-    results = [_result(one, places[one.rule], account.files[-1]) for one in found[:LISTED]]
+    places = {name: place for place, name in enumerate(rules)}
+    results = [_result(one, places[one.rule], one.file or account.files[-1]) for one in found[:LISTED]]
     run = {
         "tool": {"driver": driver},
         "results": results,
@@ -144,6 +159,17 @@ def sarif(account: Account, version: str) -> bytes:
         "columnKind": "utf16CodeUnits",
     }
     return ascii_json(msgspec.json.encode({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]})) + b"\n"
+
+
+def _described(name: str, weight: Weight) -> dict[str, object]:
+    known = rule(name)
+    return {
+        "id": inert(name, NAME),
+        "shortDescription": {"text": inert(name, NAME).rpartition(".")[2].replace("_", " ")},
+        "fullDescription": {"text": known.meaning},
+        "help": {"text": f"{known.meaning} {known.remedy}"},
+        "defaultConfiguration": {"level": weight.value},
+    }
 
 
 def _result(one: Found, place: int, file: str) -> dict[str, object]:
@@ -172,12 +198,16 @@ def _result(one: Found, place: int, file: str) -> dict[str, object]:
 
 
 def junit(account: Account) -> bytes:
-    """Return the account as JUnit: a case for each contract, which fails where something other than a note is found."""
+    """Return the account as JUnit: a case for each contract, which fails where something is found that counts.
+
+    What does not count stands in the output of its case, so that the view is red where the exit status is.
+    """
     cases: dict[str, list[Found]] = {name: [] for name in account.contracts}
-    for one in _sorted(account.found)[:LISTED]:
+    # What counts first, so that nothing that fails is what is left out.
+    for one in sorted(_sorted(account.found), key=lambda one: not one.counts)[:LISTED]:
         cases.setdefault(one.contract, []).append(one)
-    kept = dict(sorted(cases.items(), key=lambda case: not case[1])[:LISTED])
-    failing = {name for name, several in kept.items() if any(one.weight is not Weight.NOTE for one in several)}
+    kept = dict(sorted(cases.items(), key=_standing)[:LISTED])
+    failing = {name for name, several in kept.items() if any(one.counts for one in several)}
     skipped = account.outcome is Outcome.NOT_ENOUGH_EVIDENCE
     suite = ET.Element(
         "testsuite",
@@ -194,18 +224,25 @@ def junit(account: Account) -> bytes:
         ET.SubElement(properties, "property", name=f"theodolite.{name.replace(' ', '_')}", value=str(value))
     for name, several in kept.items():
         case = _case(suite, name)
-        lines = [f"{one.weight} {one.rule}: {_place(one)}: {inert(one.what, QUOTE)}" for one in several[:SHOWN]]
-        if len(several) > SHOWN:
-            lines.append(f"... and {len(several) - SHOWN:,} more: --format json has all")
         if name in failing:
-            failure = ET.SubElement(case, "failure", message=lines[0], type="finding")
-            failure.text = "\n".join(lines)
-        elif lines:
-            ET.SubElement(case, "system-out").text = "\n".join(lines)
+            lines = _lines([one for one in several if one.counts])
+            ET.SubElement(case, "failure", message=lines[0], type="finding").text = "\n".join(lines)
+        if aside := _lines([one for one in several if not one.counts]):
+            ET.SubElement(case, "system-out").text = "\n".join(aside)
     if skipped:
         ET.SubElement(_case(suite, "contracts"), "skipped", message="nothing to judge")
     head = '<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n'
     return f"{head}{ET.tostring(suite, encoding='unicode')}\n</testsuites>\n".encode()
+
+
+def _standing(case: tuple[str, list[Found]]) -> int:
+    """Return the place of a case where not all fit: those that fail first, then those with something to say."""
+    return 0 if any(one.counts for one in case[1]) else 1 if case[1] else 2
+
+
+def _lines(several: list[Found]) -> list[str]:
+    lines = [f"{one.weight} {one.rule}: {_place(one)}: {inert(one.what, QUOTE)}" for one in several[:SHOWN]]
+    return [*lines, f"... and {len(several) - SHOWN:,} more: --format json has all"] if len(several) > SHOWN else lines
 
 
 def _case(suite: ET.Element, name: str) -> ET.Element:

@@ -22,12 +22,12 @@ from theodolite.contracts.document import child, is_list, is_object
 from theodolite.contracts.nodes import Node, expand, named, type_of, types_of
 from theodolite.contracts.splitting import split
 from theodolite.contracts.surface import speaking
-from theodolite.core.contract import Contract, Divergence, Location
+from theodolite.core.contract import Contract, Location
 from theodolite.core.errors import EventError
 from theodolite.detectors.payload.conversion import TEXT, TIMES, fitting, meant
 from theodolite.detectors.payload.values import plain
 
-__all__ = ("Op", "Plan", "Step", "apply", "distance", "message", "plan", "reason")
+__all__ = ("Op", "Plan", "Step", "apply", "distance", "plan")
 
 # Steps of a plan, and places that are looked at (our choice): a call that needs more was meant for another contract.
 STEPS, PLACES, LEVELS = 16, 2_000, 40
@@ -35,8 +35,6 @@ STEPS, PLACES, LEVELS = 16, 2_000, 40
 ALIKE = 1 / 3
 # Longer names are not compared, nor more pairs of letters in all: it costs time, and is no slip.
 NAME, LETTERS = 64, 300_000
-# What a message shows: characters of a name, of all, and findings (our choice: what a model needs for its next try).
-SHOWN, WHOLE, TOLD = 64, 1_200, 8
 
 
 class Op(StrEnum):
@@ -141,83 +139,6 @@ def apply(found: Plan, arguments: object) -> object:
     return _applied(found.steps, value)
 
 
-def message(divergences: Sequence[Divergence], found: Plan | None = None) -> str:
-    """Return what a model needs to try again: where its call does not fit, what is due there, and what would help.
-
-    At most 1,200 characters, of findings the first eight. No value of the call is in it. Names are the call's own words
-    and may be hostile: they are quoted, cut to 64 characters, and spelled out where they are not plain ASCII.
-
-    >>> from theodolite.core.contract import Kind
-    >>> wrong = Divergence(kind=Kind.TYPE_MISMATCH, pointer="/age", expected="integer", observed="string")
-    >>> print(message([wrong], Plan((Step(Op.COERCE, "/age", "integer"),))))
-    The call was not made: its arguments do not fit the contract of the tool.
-    - "/age": type_mismatch: integer is due, this is string
-    What would fit, if it is what you mean:
-    - give "/age" as integer
-    Change the arguments and call again.
-    """
-    wrong = [one for one in divergences if one.denies]
-    lines = ["The call was not made: its arguments do not fit the contract of the tool."]
-    lines += [_told(one) for one in wrong[:TOLD]]
-    if len(wrong) > TOLD:
-        lines.append(f"- and {len(wrong) - TOLD} more")
-    if found is not None and found.steps:
-        lines += ["What would fit, if it is what you mean:", *_advice(found.steps)]
-    last = "Change the arguments and call again."
-    text = "\n".join(lines)
-    room = WHOLE - len(last) - 1
-    return f"{text if len(text) <= room else text[: room - 4].rpartition(chr(10))[0] + chr(10) + '...'}\n{last}"
-
-
-def reason(one: Divergence) -> str:
-    """Return why a place does not fit, in the words of the contract and in types, on one line of plain ASCII.
-
-    >>> from theodolite.core.contract import Kind
-    >>> reason(Divergence(kind=Kind.MISSING_REQUIRED, pointer="/a", expected="present", observed="absent"))
-    'it must be there'
-    """
-    if one.expected in {"present", "absent"}:
-        return "it must be there" if one.expected == "present" else "it must not be there"
-    due = f"{_plain(one.expected)} is due" if one.expected else ""
-    this = f"this is {_plain(one.observed)}" if one.observed else ""
-    return ", ".join(filter(None, (due, this))) or "it does not fit"
-
-
-def _told(one: Divergence) -> str:
-    return f"- {_quoted(one.pointer)}: {one.kind}: {reason(one)}"
-
-
-def _advice(steps: Sequence[Step]) -> Iterator[str]:
-    inside = 0
-    unwrapped: list[str] = []
-    for step in steps:
-        if any(step.pointer.startswith(f"{pointer}/") for pointer in unwrapped):
-            inside += 1  # its names were inside a value of the call
-            continue
-        where = _quoted(step.pointer)
-        if step.op is Op.UNWRAP:
-            unwrapped.append(step.pointer)
-        yield {
-            Op.RENAME: f"- rename {where} to {_quoted(step.to)}",
-            Op.UNWRAP: f"- give {where} as {_plain(step.to)}, not as text that holds one",
-            Op.COERCE: f"- give {where} as {_plain(step.to)}",
-            Op.DROP: f"- leave out {where}",
-            Op.FILL: f"- give {where}, such as the default {_plain(step.to)}",
-        }[step.op]
-    if inside:
-        yield f"- and {inside} more inside of what was text"
-
-
-def _quoted(text: str) -> str:
-    return f'"{_plain(text)}"' if text else "the arguments as a whole"
-
-
-def _plain(text: str) -> str:
-    """Return text in printable ASCII, without quotes and backslashes of its own, of about 64 characters."""
-    shown = text[:SHOWN].encode("unicode_escape").decode("ascii").replace('"', "'").replace("`", "'")
-    return shown if len(text) <= SHOWN and len(shown) <= 2 * SHOWN else f"{shown[: 2 * SHOWN]}..."
-
-
 class _Place(Struct, frozen=True):
     """What a contract says of one value: schemas that it must satisfy, and those that it may be chosen to satisfy."""
 
@@ -259,7 +180,7 @@ class _Search:
         for one in found.given:
             place = _Place((Node(one.part.schema, documents),))
             yield from self._value(one.pointer.__add__, "", one.value, place)
-        body = next((part for part in contract.parts if part.location is Location.BODY), None)
+        body = next(iter(contract.bodies), None)
         if body is not None and found.body is not UNSET:
             place = _Place((Node(body.schema, documents),))
             yield from self._value(found.where, "", found.body, place, {} if found.base else absent)
