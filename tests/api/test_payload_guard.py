@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import json
 import logging
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from threading import Thread
 
 import anyio
@@ -12,6 +14,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
 from theodolite.api.payload import (
     DriftMode,
@@ -28,6 +31,11 @@ from theodolite.api.payload import (
 from theodolite.contracts import read
 from theodolite.core.contract import Kind
 from theodolite.core.errors import ConfigError
+
+
+class Payment(BaseModel):
+    amount: int
+
 
 USER: Mapping[str, object] = {
     "type": "object",
@@ -129,6 +137,16 @@ class TestDecisions:
         assert (decision.allowed, decision.known_operation, decision.divergences) == (not strict, False, ())
         assert (decision.verdict is OpenAPIDriftVerdict.DENY_UNKNOWN_OPERATION) is strict
         assert "no operation" in decision.detail
+        assert "There is " in decision.retry or "Did you mean" in decision.retry
+
+    def test_who_names_no_known_operation_is_told_those_that_are_near(self) -> None:
+        guard = OpenAPIDriftGuard(spec=SPEC)
+        retry = guard.evaluate(operation_id="createUsr-hunter2", args=GOOD).retry
+        assert 'Did you mean "createUser"' in retry
+        assert "hunter2" not in retry
+        assert (
+            'There is "createUser", "GET /users/{id}", "addNotes"' in guard.evaluate(operation_id="x", args=GOOD).retry
+        )
 
     def test_operations_without_an_id_are_reached_by_method_and_path(self) -> None:
         assert decided({"id": 5}, operation="GET /users/{id}").allowed
@@ -187,6 +205,41 @@ class TestGiven:
         make = untyped(OpenAPIDriftGuard)
         with pytest.raises(ConfigError, match="spec is a document"):
             make(spec=spec)
+
+    def test_it_is_said_how_a_file_or_text_is_given(self) -> None:
+        make = untyped(OpenAPIDriftGuard)
+        for spec in ("openapi.json", '{"openapi": "3.1.0"}'):
+            with pytest.raises(ConfigError, match=r"json\.loads or yaml\.safe_load, and give a file as pathlib\.Path"):
+                make(spec=spec)
+
+    @pytest.mark.parametrize("ending", ["json", "yaml"])
+    def test_a_file_is_read(self, tmp_path: Path, ending: str) -> None:
+        file = tmp_path / f"users.{ending}"
+        file.write_text(json.dumps(SPEC), encoding="utf-8")
+        guard = OpenAPIDriftGuard(spec=file)
+        assert guard.evaluate(operation_id="createUser", args=GOOD).allowed
+        assert not guard.evaluate(operation_id="createUser", args=[]).allowed
+        file.write_text('{"openapi": 3}', encoding="utf-8")
+        with pytest.raises(ConfigError, match=rf"users\.{ending}: "):
+            OpenAPIDriftGuard(spec=file)
+        with pytest.raises(ConfigError, match="gone: cannot be read"):
+            OpenAPIDriftGuard(spec=tmp_path / "gone")
+
+    def test_a_plain_schema_of_a_file_has_its_name(self, tmp_path: Path) -> None:
+        file = tmp_path / "pay.json"
+        file.write_text('{"type": "object", "required": ["amount"]}', encoding="utf-8")
+        guard = OpenAPIDriftGuard(spec=file)
+        assert guard.evaluate(operation_id="pay", args={"amount": 1}).allowed
+        assert not guard.evaluate(operation_id="pay", args={}).allowed
+
+    def test_a_model_is_the_operation_of_its_name(self) -> None:
+        guard = OpenAPIDriftGuard(spec=Payment)
+        assert guard.evaluate(operation_id="Payment", args={"amount": 1}).allowed
+        [one] = guard.evaluate(operation_id="Payment", args={"amount": "1"}).divergences
+        assert (one.field, one.expected) == ("amount", "integer")
+        make = untyped(OpenAPIDriftGuard)
+        with pytest.raises(ConfigError, match="give the model's class"):
+            make(spec=Payment(amount=1))
 
     @pytest.mark.parametrize("mode", ["STRICT", "", None, 5, "deny"])
     def test_modes_are_three(self, mode: object) -> None:
@@ -264,6 +317,18 @@ class TestVaccine:
     def test_an_unknown_operation_fails_at_decoration_and_names_some(self) -> None:
         with pytest.raises(ConfigError, match=r"no operation 'creatUser'.*createUser"):
             vaccinate_openapi(SPEC)("creatUser")
+
+    def test_a_decorator_without_an_operation_says_how_to_name_it(self) -> None:
+        def create_user(email: str, age: int) -> None:
+            del email, age
+
+        bare = untyped(vaccinate_openapi(SPEC))
+        with pytest.raises(
+            ConfigError, match=r'name the operation: .*operation_id="\.\.\."\) above create_user; it has'
+        ):
+            bare(create_user)
+        with pytest.raises(ConfigError, match=r"name the operation: .*createUser"):
+            bare(None)
 
     def test_arguments_without_names_fail_at_decoration(self) -> None:
         with pytest.raises(ConfigError, match=r"\*args"):

@@ -74,6 +74,51 @@ def test_a_rise_is_told_and_exits_with_1(theodolite: Run, home: Path, spec: Path
     assert account["outcome"] == "finding"
 
 
+def test_a_baseline_that_began_anew_after_a_rise_is_not_called_the_first(
+    theodolite: Run, home: Path, spec: Path
+) -> None:
+    folder = recorded(home / "rec", one_call_each([RIGHT] * 100 + [WRONG] * 30))
+    account = json.loads(theodolite("guard", "drift", folder, "--spec", spec, "--baseline", "50", "-f", "json").stdout)
+    [rate] = account["rates"]
+    begun = rate["baseline_from"]
+    assert 101 < begun <= 130
+    assert (rate["before"]["k"], rate["before"]["n"], rate["now"]["n"]) == (131 - begun, 131 - begun, 0)
+    text = " ".join(theodolite("guard", "drift", folder, "--spec", spec, "--baseline", "50").stdout.split())
+    assert "first 50 calls of an operation, and of a place that has risen as many after that" in text
+    assert f"{131 - begun} of {131 - begun} (" in text
+    assert f"100.0 %), from call {begun}" in text
+    quiet = recorded(home / "quiet", one_call_each(([RIGHT] * 9 + [WRONG]) * 20))
+    done = theodolite("guard", "drift", quiet, "--spec", spec, "--baseline", "50", "-f", "json")
+    assert [rate["baseline_from"] for rate in json.loads(done.stdout)["rates"]] == [1]
+    assert "from call" not in theodolite("guard", "drift", quiet, "--spec", spec, "--baseline", "50").stdout
+
+
+def test_one_of_anything_is_told_as_one(theodolite: Run, home: Path, spec: Path) -> None:
+    calls: list[tuple[str, object]] = [("count", WRONG), ("count", RIGHT)]
+    text = theodolite("guard", "drift", recorded(home / "rec", [session("s", calls)]), "--spec", spec).stdout
+    assert "1 session, 2 calls: 1 counts; 1 retry, 0 of unknown tools, 0 not checked" in text
+
+
+def test_a_plain_schema_is_that_of_the_tool_which_its_file_is_named_after(theodolite: Run, home: Path) -> None:
+    schema = home / "count.json"
+    schema.write_text(json.dumps(SCHEMA), encoding="utf-8")
+    folder = recorded(home / "rec", one_call_each([RIGHT] * 3))
+    account = json.loads(theodolite("guard", "drift", folder, "--spec", schema, "-f", "json").stdout)
+    assert account["operations"] == {"count": 3}
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_report_goes_to_a_file_where_that_is_asked_for(theodolite: Run, home: Path, spec: Path, form: str) -> None:
+    folder = recorded(home / "rec", one_call_each([RIGHT] * 5))
+    command = ["guard", "drift", folder, "--spec", spec, "-f", form]
+    plain = theodolite(*command)
+    done = theodolite(*command, "--output", home / "report.txt")
+    assert (done.exit_code, done.stdout) == (plain.exit_code, "")
+    assert (home / "report.txt").read_text(encoding="utf-8") == plain.stdout
+    for kept in (spec, folder / "all.jsonl"):
+        assert theodolite(*command, "--output", kept).exit_code == 2
+
+
 def test_rates_are_told_with_intervals_where_nothing_rose(theodolite: Run, home: Path, spec: Path) -> None:
     folder = recorded(home / "rec", one_call_each(([RIGHT] * 9 + [WRONG]) * 20))
     done = theodolite("guard", "drift", folder, "--spec", spec, "--baseline", "100")

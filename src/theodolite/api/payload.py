@@ -17,8 +17,7 @@ from typing import ParamSpec, Protocol, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from theodolite.contracts import read
-from theodolite.core.arguments import is_mapping, is_sequence
+from theodolite.api.specified import Model, Spec, contracts_of
 from theodolite.core.contract import Contract, Contracts, Divergence, Group, Kind, Location
 from theodolite.core.errors import ConfigError
 from theodolite.core.text import brief
@@ -29,6 +28,7 @@ from theodolite.detectors.payload.repair import Plan, plan
 
 __all__ = (
     "DriftMode",
+    "Model",
     "Mover",
     "OpenAPIDivergence",
     "OpenAPIDivergenceKind",
@@ -48,7 +48,6 @@ __all__ = (
 
 P = ParamSpec("P")
 T = TypeVar("T")
-Spec = Mapping[str, object] | Sequence[object] | Contracts
 
 # The three kinds of the guard that users come from; `OpenAPIDivergence.exactly` says more.
 OpenAPIDivergenceKind = Group
@@ -98,10 +97,10 @@ class OpenAPIDriftDecision(Struct, frozen=True, kw_only=True):
     """What a guard decided about one call.
 
     `observations` stop nothing: fields that an open schema takes and does not declare, formats that are advice.
-    `known_operation` is False where the contract has no such operation. `retry` is a short message that may be handed
-    back to the model, and `repair` a plan that makes the arguments valid; neither is applied, both are absent where
-    there is nothing to mend or no plan was found. `shifts` are the rates that this call shows to have risen, where the
-    guard keeps them: mostly none, and no reason for `allowed`.
+    `known_operation` is False where the contract has no such operation; `retry` then names some that are near. `retry`
+    is a short message that may be handed back to the model, and `repair` a plan that makes the arguments valid; neither
+    is applied, both are absent where there is nothing to mend, and `repair` where no plan was found. `shifts` are the
+    rates that this call shows to have risen, where the guard keeps them: mostly none, and no reason for `allowed`.
     """
 
     allowed: bool
@@ -142,10 +141,13 @@ class OpenAPIDriftViolation(Exception):  # noqa: N818 - the name that users have
 class OpenAPIDriftGuard:
     """Holds the arguments of calls against a contract: an OpenAPI or Swagger document, a tool list, or a schema.
 
-    `spec` is the document as a mapping (a list for tools), or Contracts that were read before; a file is read by
-    `theodolite.readers.specification`. `drift_mode` is strict (drift is refused), warn (told to the log
-    `theodolite.payload`, one record a call) or shadow (returned, and nothing else). With `observe` decisions also tell
-    what the contract does not declare and does not forbid either, some 2 us a value. Nothing is ever fetched.
+    `spec` is the document as a mapping (a list for tools), Contracts that were read before, the Path of a file with it
+    (JSON or YAML), or a model class of Pydantic. A plain JSON Schema is the operation `schema`; that of a file has the
+    name of the file without its ending, that of a model the name of the class. Nothing is ever fetched.
+
+    `drift_mode` is strict (drift is refused), warn (told to the log `theodolite.payload`, one record a call) or shadow
+    (returned, and nothing else). With `observe` decisions also tell what the contract does not declare and does not
+    forbid either, some 2 us a value.
 
     With `track` each call of a known operation counts: `rates` tells how often they diverge and where, and a decision
     has `shifts` once that has become more often than it was. It takes True, or a ShapeDrift with a baseline of its own
@@ -172,9 +174,7 @@ class OpenAPIDriftGuard:
         self.drift = _drift(track)
         self._counting = Lock()
         self._observes = observe
-        if not isinstance(spec, Contracts):
-            _check_document(spec)
-        self.contracts = spec if isinstance(spec, Contracts) else read(spec)
+        self.contracts = contracts_of(spec)
         self._checker = Checker(self.contracts)
         # What is decided of nearly every call is the same object each time: it is frozen.
         self._fitting = {name: _fits(name) for name in (*self.contracts.contracts, *self.contracts.aliases)}
@@ -271,6 +271,7 @@ class OpenAPIDriftGuard:
             detail=f"the contract has no operation {brief(operation_id)}",
             operation_id=operation_id,
             known_operation=False,
+            retry=unknown(operation_id, (*self.contracts.contracts, *self.contracts.aliases)),
         )
         return self._said(decision)
 
@@ -316,8 +317,8 @@ def vaccinate_openapi(spec: Spec, *, drift_mode: str = DriftMode.STRICT) -> Vacc
     defaults that were not given too. An async function is checked when it is awaited. What a strict guard refuses
     raises OpenAPIDriftViolation, and the function does not run.
 
-    Raises ConfigError when the decorator is made for an operation that the contract has not, and when it is put on a
-    function with `*args`, which have no names.
+    Raises ConfigError when the decorator is made for an operation that the contract has not, or for none, and when it
+    is put on a function with `*args`, which have no names.
 
     >>> vaccine = vaccinate_openapi([{"name": "pay", "inputSchema": {"properties": {"amount": {"type": "integer"}}}}])
     >>> @vaccine("pay")
@@ -334,6 +335,8 @@ def vaccinate_openapi(spec: Spec, *, drift_mode: str = DriftMode.STRICT) -> Vacc
     def vaccine(
         operation_id: str, *, names: Mapping[str, str] | None = None
     ) -> Callable[[Callable[P, T]], Callable[P, T]]:
+        if not _is_text(operation_id):
+            raise ConfigError(f"name the operation: {_naming(operation_id)}; {_those_near(guard.contracts)}")
         if guard.contracts.find(operation_id) is None:
             raise ConfigError(f"the contract has no operation {brief(operation_id)}: {_those_near(guard.contracts)}")
         renamed = dict(names or {})
@@ -423,15 +426,16 @@ def _drift(track: object) -> ShapeDrift | None:
     return ShapeDrift() if track else None
 
 
-def _check_document(spec: object) -> None:
-    if not (is_mapping(spec) or is_sequence(spec)):
-        hint = "read a file with theodolite.readers.specification first"
-        raise ConfigError(f"spec is a document as a mapping, or a list of tools, not {brief(spec)}: {hint}")
-
-
 def _is_text(given: object) -> bool:
     """Whether a caller without a type checker gave what the type says."""
     return isinstance(given, str)
+
+
+def _naming(given: object) -> str:
+    """Return how to write the decorator that was given something else than a name, mostly the function itself."""
+    name: object = getattr(given, "__name__", None)
+    above = f" above {name}" if isinstance(name, str) else ""
+    return f'@vaccinate_openapi(spec)(operation_id="..."){above}'
 
 
 def _told(one: Divergence) -> OpenAPIDivergence:

@@ -168,7 +168,14 @@ class Counting:
     def account(self, files: tuple[str, ...], spec: str) -> DriftAccount:
         """Return what it came to."""
         rates = [
-            RateAccount(operation=name, pointer=pointer, kind=kind, before=Share.of(before), now=Share.of(now))
+            RateAccount(
+                operation=name,
+                pointer=pointer,
+                kind=kind,
+                baseline_from=self.drift.operations[name].calls - before.n - now.n + 1,
+                before=Share.of(before),
+                now=Share.of(now),
+            )
             for name, pointer, kind, before, now in self.drift.rates()
         ]
         rates.sort(key=lambda one: (-_latest(one), one.operation, one.pointer, one.kind))
@@ -265,14 +272,16 @@ def _blocks(account: DriftAccount) -> Iterator[Block]:
     files = counted(len(account.files), "file")
     against = f"against {account.spec}" if account.spec else "against the tools that each session declares"
     yield Heading((Span(f"{files} {against}: ", Style.STRONG), _verdict(account)))
-    aside = ", ".join(f"{facts[word]:,} {word}" for word in ("retries", "of unknown tools", "not checked"))
+    retries = f"{facts['retries']:,} {'retry' if facts['retries'] == 1 else 'retries'}"
+    aside = ", ".join([retries, *[f"{facts[word]:,} {word}" for word in ("of unknown tools", "not checked")]])
+    count = f"{facts['counted']:,} {'counts' if facts['counted'] == 1 else 'count'}"
     read = f"{counted(facts['sessions'], 'session')}, {counted(facts['calls'], 'call')}"
-    yield Paragraph((Span(f"{read}: {facts['counted']:,} count; {aside}"),))
+    yield Paragraph((Span(f"{read}: {count}; {aside}"),))
     if not facts["counted"]:
         need = "no call has a contract that it can be held against"
         yield Paragraph((Span(f"{need}{': name one with --spec' * (not account.spec)}", Style.WARN),))
     elif not facts["past"]:
-        need = f"no operation was called more than {account.baseline:,} times, so that nothing can have risen"
+        need = f"no operation was called more than {counted(account.baseline, 'time')}, so that nothing can have risen"
         yield Paragraph((Span(f"{need}: give more, or a smaller --baseline", Style.WARN),))
     if account.rises:
         yield Heading((Span(CODE, Style.BAD),))
@@ -282,14 +291,19 @@ def _blocks(account: DriftAccount) -> Iterator[Block]:
         yield Paragraph((Span(place, Style.STRONG), Span(rose)))
     if account.rates:
         yield Heading((Span("Rates, with intervals of 95 %"),))
-        head = ("operation", "place", "kind", f"first {account.baseline:,} calls", "since then")
+        usual = f"the first {counted(account.baseline, 'call')} of an operation"
+        if any(one.baseline_from > 1 for one in account.rates[:SHOWN]):
+            usual += ", and of a place that has risen as many after that: what is usual there is learned anew"
+        yield Paragraph((Span(f"The baseline is {usual}."),))
+        head = ("operation", "place", "kind", "baseline", "since then")
         yield Table(head, tuple([_row(one) for one in account.rates[:SHOWN]]))
     if len(account.rates) > SHOWN:
         yield Paragraph((Span(f"... and {len(account.rates) - SHOWN:,} more: --format json has all", Style.QUIET),))
 
 
 def _row(one: RateAccount) -> tuple[Span, ...]:
-    return tuple(map(Span, (one.operation, one.pointer or "/", one.kind.value, str(one.before), str(one.now))))
+    before = f"{one.before}, from call {one.baseline_from:,}" if one.baseline_from > 1 else str(one.before)
+    return tuple(map(Span, (one.operation, one.pointer or "/", one.kind.value, before, str(one.now))))
 
 
 def _verdict(account: DriftAccount) -> Span:

@@ -82,7 +82,7 @@ def unknown(name: object, known: Iterable[str]) -> str:
     Did you mean "createUser"?
     Change the name and call again.
     """
-    names = sorted(known)
+    names = list(known)
     near = get_close_matches(name[:NAME], names, n=OFFERED, cutoff=0.6) if isinstance(name, str) else []
     listed = ", ".join([_quoted(one) for one in near or names[:OFFERED]])
     more = "" if near or len(names) <= OFFERED else f", and {len(names) - OFFERED} more"
