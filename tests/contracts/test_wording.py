@@ -46,7 +46,8 @@ def test_texts_that_differ_look_different_and_are_bounded(before: str, after: st
         ("caf\u00e9", "cafe\u0301", '"caf\\xe9" -> "cafe\\u0301"'),
         ("a -> b", "a->b", '"a -\\x3e b" -> "a->b"'),
         ("a b", "a\u00a0b", '"a b" -> "a\\xa0b"'),
-        ("-" * 30 + "a", "-" * 30 + "b", f'"…{"-" * 24}a" -> "…{"-" * 24}b"'),
+        ("-" * 60 + "a", "-" * 60 + "b", f'"{"-" * 60}a" -> "{"-" * 60}b"'),
+        ("-" * 61 + "a", "-" * 61 + "b", f'"…{"-" * 24}a" -> "…{"-" * 24}b"'),
     ],
 )
 def test_both_sides_are_shown(before: object, after: object, shown: str) -> None:

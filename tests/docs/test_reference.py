@@ -85,7 +85,7 @@ def test_each_code_has_a_page_and_a_line_in_the_table() -> None:
         *[[verb] for verb in ("demo", "scan", "probe", "report", "explain", "doctor")],
         *[["models", verb] for verb in ("pull", "list", "path")],
         *[["guard", verb] for verb in ("lint", "check", "diff", "drift")],
-        *[["pin", verb] for verb in ("add", "verify")],
+        *[["pin", verb] for verb in ("add", "remove", "verify")],
         *[["store", verb] for verb in ("verify", "heads", "export", "erase", "expire")],
     ],
     ids=" ".join,

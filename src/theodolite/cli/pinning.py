@@ -29,10 +29,12 @@ def added(files: tuple[Path, ...], to: Path) -> int:
     """Pin the contracts of files, and say how many; return the exit status."""
     spared(to, *files, option="--to")
     pins = _read(to) if to.exists() else Pins()
-    fresh = {_source(file, to): pinned(loaded(file)) for file in files}
+    sources = {_source(file, to): file for file in files}
+    fresh = {source: pinned(loaded(file)) for source, file in sources.items()}
     _write(to, write(replace(pins, sources={**pins.sources, **fresh})), "--to")
-    for file, one in zip(files, fresh.values(), strict=False):
-        sys.stdout.write(f"{inert(str(file))}: {counted(len(one.pins), 'contract')} pinned in {inert(str(to))}\n")
+    for source, file in sources.items():
+        count = counted(len(fresh[source].pins), "contract")
+        sys.stdout.write(f"{inert(str(file))}: {count} pinned in {inert(str(to))}\n")
     return NOTHING
 
 
@@ -49,14 +51,16 @@ def removed(files: tuple[Path, ...], pins: Path) -> int:
     return NOTHING
 
 
-def verified(files: tuple[Path, ...], pins: Path, form: Told, fail_on: Graded) -> int:
+def verified(files: tuple[Path, ...], pins: Path, form: Told, fail_on: Graded, output: Path | None = None) -> int:
     """Tell what changed since the contracts of files were pinned; return the exit status.
 
     What can be read is told of before a ConfigError is raised for what cannot.
     """
     held = _read(pins)
     places = {_source(file, pins): file for file in files} or {one: _place(one, pins) for one in held.sources}
-    changes, names, told, faults = list[Change](), list[str](), list[str](), list[str]()
+    spared(output, pins, *places.values())
+    changes, where, names = list[Change](), list[str](), list[str]()
+    told, faults = list[str](), list[str]()
     for source, file in places.items():
         _known(source, file, pins, held)
     for source, file in places.items():
@@ -67,13 +71,17 @@ def verified(files: tuple[Path, ...], pins: Path, form: Told, fail_on: Graded) -
             continue
         label = f"{file.as_posix()}: " if len(places) > 1 else ""
         kept = held.sources[source]
-        changes += [replace(one, contract=label + one.contract) for one in verify(kept, contracts)]
+        found = [replace(one, contract=label + one.contract) for one in verify(kept, contracts)]
+        changes += found
+        where += [file.as_posix()] * len(found)
         names += [label + name for name in dict.fromkeys([*kept.pins, *contracts.contracts])]
         told.append(file.as_posix())
     code = NOTHING
     if told or not faults:
         account = account_of("pin verify", tuple(told) or (str(pins),), tuple(names), changes, fail_on)
-        code = tell(replace(account, outcome=Outcome.FAILED) if faults else account, form)
+        placed = tuple([replace(one, file=file) for one, file in zip(account.found, where, strict=True)])
+        outcome = Outcome.FAILED if faults else account.outcome
+        code = tell(replace(account, found=placed, outcome=outcome), form, output)
     if faults:
         sys.stdout.flush()
         raise ConfigError("; ".join(faults))
@@ -82,6 +90,8 @@ def verified(files: tuple[Path, ...], pins: Path, form: Told, fail_on: Graded) -
 
 def _source(file: Path, pins: Path) -> str:
     """Return the name by which pins know a file: its path from the folder that they are in, wherever one is."""
+    if is_input(file):
+        raise ConfigError("contracts are pinned by the path of their file: name one instead of -")
     whole = file.parent.resolve() / file.name
     try:
         return Path(os.path.relpath(whole, pins.parent.resolve())).as_posix()

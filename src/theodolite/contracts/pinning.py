@@ -96,10 +96,15 @@ def read(data: bytes, where: str) -> Pins:
     try:
         form = msgspec.json.decode(data, type=_Form).theodolite_pins
         if form != FORM:
-            raise ConfigError(f"{where}: pins of form {brief(form)}; this version reads form {FORM}: pin again")
+            raise ConfigError(
+                f"{where}: pins of form {brief(form)}; this version reads form {FORM}: move it away and pin again"
+            )
         pins = msgspec.json.decode(data, type=Pins)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise ConfigError(f"{where}: no file of pins: {place_of(error)}; make one with `theodolite pin add`") from error
+        raise ConfigError(
+            f"{where}: no file of pins: {place_of(error)}; restore it, or move it away, look at the contracts, and "
+            "make another one with `theodolite pin add`"
+        ) from error
     for source, one in pins.sources.items():
         sealing = Sealing(_documents(one.schemas))
         for name, kept in one.pins.items():

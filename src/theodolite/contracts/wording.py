@@ -12,9 +12,9 @@ from theodolite.contracts.digest import canonical
 
 __all__ = ("changed", "replaced", "shown")
 
-# Characters of each side that are shown, and of them how many before the place where both part (our choice): two sides
-# and a keyword fit into the 400 characters that a report has for a finding.
-_SIDE, _BEFORE = 160, 24
+# Characters of each side that are shown, and of them how many before the place where both part, where more than some are
+# before it (our choice): two sides and a keyword fit into the 400 characters that a report has for a finding.
+_SIDE, _BEFORE, _WHOLE = 160, 24, 60
 _ARROW = " -> "
 _MORE = "\N{HORIZONTAL ELLIPSIS}"
 # Printable by their category, and yet they show nothing (Default_Ignorable_Code_Point of Unicode), or a blank.
@@ -39,7 +39,7 @@ def changed(before: object, after: object) -> str:
     """
     mine, theirs = _text(before), _text(after)
     apart = _common(mine, theirs)
-    start = max(0, apart - _BEFORE)
+    start = apart - _BEFORE if apart > _WHOLE else 0
     plain = not (mine.isascii() and theirs.isascii()) and _folded(mine) == _folded(theirs)
     sides = [_side(value, text, start, apart, plain=plain) for value, text in ((before, mine), (after, theirs))]
     return _ARROW.join(sides)
