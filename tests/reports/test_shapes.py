@@ -154,9 +154,12 @@ def test_a_misfit_is_one_line_of_bounded_length_without_control_characters(
     assert len(said) < 4_000
 
 
-def test_the_arguments_as_a_whole_have_a_place_too() -> None:
+def test_arguments_as_a_whole_have_a_place_and_a_tool_that_does_not_exist_has_none() -> None:
     said = misfit(_piece("payload.not_json", expected="a JSON object", observed="text that is no JSON"))
-    assert "at the arguments as a whole, expected" in said
+    assert f'{words(Kind.NOT_JSON)}: at the top, expected "a JSON object", observed "text that is no JSON" (' in said
+    said = misfit(_piece("payload.unknown_operation", expected="a declared tool", observed="another name"))
+    assert f'{words(Kind.UNKNOWN_OPERATION)}: expected "a declared tool", observed "another name" (' in said
+    assert misfit(_piece("payload.too_deep")) == f"{words(Kind.TOO_DEEP)}: at the top (payload.too_deep)"
 
 
 def test_a_kind_that_nobody_knows_has_no_words() -> None:

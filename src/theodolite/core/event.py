@@ -203,6 +203,7 @@ class ToolCallProposed(HostEvent, frozen=True, kw_only=True, tag=True, gc=False)
 
     `arguments` takes a mapping, or JSON as msgspec.Raw, and keeps JSON: the caller's object is read once, never held.
     What JSON cannot say (NaN, dates, bytes, sets, lone surrogates ...) is listed in `foreign`, found in the original.
+    Where the model wrote text that is no JSON, `arguments` are UNSET and `foreign` has `Foreign("", "not_json")`.
     Raises EventError for anything else, and for JSON that is not an object.
 
     >>> call = ToolCallProposed(tool="send", arguments={"to": "a@example.org"})

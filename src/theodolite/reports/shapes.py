@@ -72,14 +72,16 @@ def misfit(item: Evidence, seqs: Sequence[int] = ()) -> str:
     >>> misfit(Evidence(kind="payload.type_mismatch", path="/n", expected="integer", observed="array"))
     'a value has another type: at /n, expected "integer", observed "array" (payload.type_mismatch)'
     """
-    where = inert(item.path, PATH) or "the arguments as a whole"
+    # A call of a tool that does not exist is wrong at no place of its arguments.
+    top = [] if _kind(item) == Kind.UNKNOWN_OPERATION else ["at the top"]
+    where = [f"at {inert(item.path, PATH)}"] if item.path else top
     types = [
-        f', {label} "{inert(text, QUOTE)}"'
+        f'{label} "{inert(text, QUOTE)}"'
         for label, text in (("expected", item.expected), ("observed", item.observed))
         if text
     ]
     named = ", ".join([inert(item.kind, NAME), *(f"event {seq}" for seq in seqs[:CALLS])])
-    return f"{words(_kind(item))}: at {where}{''.join(types)} ({named})"
+    return f"{words(_kind(item))}: {', '.join([*where, *types])} ({named})"
 
 
 def misfits(sighting: Sighting) -> Misfits:

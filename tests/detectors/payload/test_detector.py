@@ -5,7 +5,8 @@ import pytest
 from msgspec import UNSET, Raw
 
 from theodolite.contracts import read
-from theodolite.core.contract import Contracts
+from theodolite.core.arguments import Foreign
+from theodolite.core.contract import Contracts, Divergence, Location
 from theodolite.core.errors import ConfigError
 from theodolite.core.event import AnyHostEvent, Tool, ToolCallProposed, ToolResultObserved, ToolsDeclared
 from theodolite.core.policy import Decision, Mode, Policy
@@ -110,6 +111,46 @@ def test_what_was_no_json_in_the_hosts_own_object_is_found() -> None:
 def test_arguments_that_the_channel_did_not_show_are_no_pass() -> None:
     [failure] = said(DECLARED, ToolCallProposed(tool="count", arguments=UNSET))
     assert isinstance(failure, Failure)
+
+
+BROKEN = Foreign("", "not_json")
+
+
+class TestTextThatIsNoJson:
+    def test_is_found_with_what_is_due_and_refused(self) -> None:
+        event = ToolCallProposed(tool="count", foreign=(BROKEN,))
+        [reading] = said(DECLARED, event)
+        assert isinstance(reading, Reading)
+        assert [(one.kind, one.path, one.expected, one.observed) for one in reading.evidence] == [
+            ("payload.not_json", "", "a JSON object", "text that is no JSON")
+        ]
+        [found] = found_in(event)
+        assert found.location is Location.ARGUMENTS
+        assert not decisions(DECLARED, event)[1].allowed
+
+    def test_and_what_is_nested_too_deeply(self) -> None:
+        [reading] = said(DECLARED, ToolCallProposed(tool="count", foreign=(Foreign("", "too_deep"),)))
+        assert isinstance(reading, Reading)
+        assert [one.kind for one in reading.evidence] == ["payload.too_deep"]
+
+    def test_of_a_tool_without_a_schema_is_not_judged(self) -> None:
+        assert said(DECLARED, ToolCallProposed(tool="loose", foreign=(BROKEN,))) == []
+
+    @pytest.mark.parametrize(("schema", "judged"), [({"type": "object"}, True), ({"type": "string"}, False)])
+    def test_of_an_operation_is_judged_where_it_takes_no_text(self, schema: object, *, judged: bool) -> None:
+        body = {"requestBody": {"content": {"application/json": {"schema": schema}}}}
+        post = {"operationId": "note", "responses": {"200": {"description": "x"}}, **body}
+        info = {"title": "t", "version": "1"}
+        own = read({"openapi": "3.1.0", "info": info, "paths": {"/n": {"post": post}}})
+        [one] = said(ToolCallProposed(tool="note", foreign=(BROKEN,)), detector=PayloadDetector(contracts=own))
+        assert isinstance(one, Reading if judged else Failure)
+
+
+def found_in(event: ToolCallProposed) -> tuple[Divergence, ...]:
+    detector = PayloadDetector(contracts=contracts())
+    found = detector.divergences(detector.begin(), event)
+    assert isinstance(found, tuple)
+    return found
 
 
 def test_too_many_tools_are_not_kept_and_it_is_said() -> None:

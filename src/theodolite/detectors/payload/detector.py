@@ -11,7 +11,7 @@ from msgspec import UNSET, Raw, Struct
 from theodolite.contracts import read
 from theodolite.core.arguments import Foreign
 from theodolite.core.calibration import Band
-from theodolite.core.contract import Contract, Contracts, Divergence, Kind
+from theodolite.core.contract import Contract, Contracts, Divergence, Kind, Location
 from theodolite.core.detector import Feature
 from theodolite.core.errors import ConfigError
 from theodolite.core.event import Event, ToolCallProposed, ToolResultObserved, ToolsDeclared, TurnEnded
@@ -64,9 +64,10 @@ class PayloadDetector:
 
     `contracts` are those that the operator gives (an OpenAPI document, a list of tools); without one for a tool, the
     schema counts that the session's own declaration shows. A tool without either is not judged. A call of a tool that
-    is in neither, where there is one of them, is `unknown_operation`. `payload.result` is the same for what a tool
-    returned, where it reported no failure, a schema of its results is in the contracts or in the declaration, and it is
-    JSON; it does not act, since what the agent did is done, and servers are seldom exact.
+    is in neither, where there is one of them, is `unknown_operation`. Arguments that are text without JSON are
+    `not_json` where the event says so in `foreign`; those that it does not show are no evidence. `payload.result` is
+    the same for what a tool returned, where it reported no failure, a schema of its results is in the contracts or in
+    the declaration, and it is JSON; it does not act, since what the agent did is done, and servers are seldom exact.
 
     Evidence has the kind, the JSON Pointer and the types, never a value of the call. What does not deny stands after
     what does, as `payload.undeclared_field` and the like.
@@ -138,8 +139,10 @@ class PayloadDetector:
             known = call.tool in state.tools or state.full or not (state.declared or self._own)
             return None if known or self._published(call.tool) is not None else (_unknown(),)
         arguments = call.values()
-        if arguments is UNSET:
+        if arguments is UNSET and not call.foreign:
             return self._blind("the channel did not show the arguments of the call")
+        if arguments is UNSET and not _takes_object(checker, call.tool):
+            return self._blind("the arguments of the call are no JSON, and its contract may take text")
         if call.foreign:
             return tuple(map(_foreign, call.foreign))
         found = checker.check(call.tool, arguments)
@@ -218,11 +221,22 @@ def _text(parameters: object) -> str:
     return bytes(parameters).decode() if isinstance(parameters, Raw) else ""
 
 
+def _takes_object(checker: Checker, tool: str) -> bool:
+    """Whether text is no call of a tool: arguments of tools are objects; an operation may have a body of text."""
+    contract = checker.contracts.find(tool)
+    whole = contract is not None and any(part.location is Location.ARGUMENTS for part in contract.parts)
+    return whole or any(one.denies for one in checker.check(tool, ""))
+
+
 def _unknown() -> Divergence:
     return Divergence(kind=Kind.UNKNOWN_OPERATION, pointer="", expected="a declared tool", observed="another name")
 
 
 def _foreign(found: Foreign) -> Divergence:
+    if found.type == Kind.NOT_JSON:  # what a reader says of arguments as a whole, and the type of no value
+        return Divergence(
+            kind=Kind.NOT_JSON, pointer=found.path, expected="a JSON object", observed="text that is no JSON"
+        )
     kind = Kind.TOO_DEEP if found.type == "too_deep" else Kind.NOT_JSON
     return Divergence(kind=kind, pointer=found.path, expected="a JSON value", observed=found.type)
 

@@ -240,7 +240,7 @@ class Conversation:
         """Tell a call. Its result may come under its id, or under another one (`also`)."""
         came = Channel.PROVIDER_TOOL if call.hosted else channel or given.channel
         place = self.at(came, Source.MODEL)
-        self.put(ToolCallProposed(tool=call.tool, arguments=given.said, call=call.id, **place))
+        self.put(ToolCallProposed(tool=call.tool, arguments=given.said, call=call.id, foreign=given.foreign, **place))
         for number in filter(None, (call.id, also)):
             self._calls[number] = call
         while len(self._calls) > _MAX_CALLS:
