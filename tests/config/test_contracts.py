@@ -66,8 +66,8 @@ def test_a_plain_schema_is_that_of_the_tool_which_its_file_is_named_after(tmp_pa
 @pytest.mark.parametrize(
     ("files", "named", "told"),
     [
-        ({}, ["gone.json"], "gone.json cannot be read"),
-        ({"bad.json": "{"}, None, "bad.json: line 1: it is no JSON"),
+        ({}, ["gone.json"], "detectors.payload.contracts: .*gone.json cannot be read"),
+        ({"bad.json": "{"}, None, "detectors.payload.contracts: .*bad.json: line 1: it is no JSON"),
         ({"other.json": '{"a": 1}'}, None, "detectors.payload.contracts: .*other.json: this object is no contract"),
         (
             {"tools.json": '[{"name": "a", "inputSchema": {"type": "strng"}}]'},

@@ -55,8 +55,7 @@ def contracts_of(files: list[Path]) -> dict[str, Contracts]:
         name = shown(file)
         if name in found:
             raise ConfigError(f"{_SETTING} names {name} twice: leave one out")
-        document = reading.parse(read_named(file), name=name).document
-        found[name] = _naming(name, partial(read, document, name=file.stem))
+        found[name] = _naming(name, partial(read, _document(reading, file, name), name=file.stem))
     return found
 
 
@@ -92,6 +91,18 @@ def merged(sources: Mapping[str, Contracts]) -> Contracts:
         del aliases[name]
     digest = fingerprint(sorted(one.digest for one in sources.values()))
     return Contracts(contracts=contracts, digest=digest, aliases=aliases, documents=documents, gaps=tuple(gaps))
+
+
+def _document(reading: Specifications, file: Path, name: str) -> object:
+    """Return what a file holds. Raises ConfigError, with the setting, where errors name the file alone."""
+    try:
+        data = read_named(file)
+    except ConfigError as error:
+        raise ConfigError(f"{_SETTING}: {error}; name a file, relative to that of the settings") from error
+    try:
+        return reading.parse(data, name=name).document
+    except ConfigError as error:
+        raise ConfigError(f"{_SETTING}: {error}") from error
 
 
 def _naming(file: str, work: Callable[[], _T]) -> _T:
