@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from theodolite.contracts import read
 from theodolite.contracts.lint import Flaw, Severity, lint
 from theodolite.core.contract import Contract, Contracts, Gap, Location, Origin, Part, Schema
 
@@ -16,6 +17,7 @@ GOOD: Mapping[str, object] = {
     "required": ["path"],
     "properties": {"path": PATH},
 }
+FILE: Mapping[str, object] = {"type": "file"}
 RESULT = (Part(location=Location.RESULT, schema={"type": "string"}),)
 
 
@@ -77,6 +79,64 @@ def test_what_is_shared_is_told_once() -> None:
 def test_a_recursive_schema_is_walked_once() -> None:
     tree: Mapping[str, object] = {**GOOD, "properties": {"kid": {"$ref": "urn:d#/a"}}, "description": "A tree."}
     assert (Flaw.REQUIRED_UNDECLARED, "/path") in told({"$ref": "urn:d#/a"}, documents={"urn:d": {"a": tree}})
+
+
+def test_a_recursive_schema_is_told_of_at_the_shortest_way_in_the_order_of_the_document() -> None:
+    pet: Mapping[str, object] = {
+        "type": "object",
+        "title": "A pet.",
+        "properties": {
+            "parent": {"$ref": "urn:d#/Pet"},
+            "name": {"type": "string", "examples": ["a"]},
+            "home": {"type": "object", "properties": {"street": {"title": "It."}, "city": {"title": "It."}}},
+            "kids": {"type": "array", "title": "a", "items": {"anyOf": [{"$ref": "urn:d#/Pet"}, {"type": "null"}]}},
+            "age": {"title": "It."},
+        },
+    }
+    notes = told({"$ref": "urn:d#/Pet"}, documents={"urn:d": {"Pet": pet}})
+    assert [one for one in notes if one[0] is not Flaw.TAKES_UNDECLARED] == [
+        (Flaw.FIELD_UNDESCRIBED, "/name"),
+        (Flaw.FIELD_UNDESCRIBED, "/home"),
+        (Flaw.NO_TYPE, "/home/street"),
+        (Flaw.NO_TYPE, "/home/city"),
+        (Flaw.NO_TYPE, "/age"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"format": "binary"},
+        {"contentMediaType": "image/png"},
+        {"contentEncoding": "base64"},
+        {"allOf": [{"format": "binary"}]},
+    ],
+)
+def test_what_is_binary_has_a_type_in_all_but_name(schema: Mapping[str, object]) -> None:
+    assert told(field(schema)) == [(Flaw.BINARY, "/x")]
+    assert told(field({**schema, "type": "string"})) in ([], [(Flaw.NO_EXAMPLE, "/x")])
+
+
+def test_a_file_of_swagger_is_told_once_as_a_note() -> None:
+    file = {"name": "f", "in": "formData", "type": "file", "description": "It."}
+    post = {"operationId": "send", "summary": "Send.", "parameters": [file], "responses": {"200": {"schema": FILE}}}
+    account = lint(read({"swagger": "2.0", "paths": {"/a": {"post": post}}}))
+    notes = [(note.flaw, note.location, note.pointer) for note in account.notes]
+    assert (Flaw.BINARY, Location.BODY, "/f") in notes
+    assert (Flaw.BINARY, None, "/paths/~1a/post/responses/200/schema") in notes
+    assert [flaw for flaw, _, _ in notes].count(Flaw.BINARY) == 2
+    assert {flaw.severity for flaw, _, _ in notes} == {Severity.NOTE}
+    assert (account.checked, account.partly) == (1, 1)
+
+
+def test_a_provider_s_tool_is_a_note_and_one_of_our_own_without_a_schema_an_error() -> None:
+    account = lint(read([{"type": "bash_20250124", "name": "bash"}, {"name": "bare", "description": "Does it."}]))
+    assert [(note.flaw, note.contract) for note in account.notes] == [
+        (Flaw.PROVIDER_TOOL, "bash"),
+        (Flaw.NOT_CHECKED, "bare"),
+        (Flaw.NO_RESULT, "bare"),
+    ]
+    assert (account.operations, account.checked, account.partly) == (2, 0, 0)
 
 
 def test_operations_are_looked_at_as_a_whole() -> None:

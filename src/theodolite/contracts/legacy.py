@@ -73,7 +73,7 @@ class LegacySchemas(Registry):
                 changes[exclusive] = _DROPPED
         kind = node.get("type")
         if kind == "file":
-            changes["type"] = _DROPPED
+            changes["type"], changes["format"] = _DROPPED, "binary"
         elif isinstance(kind, str) and node.get("nullable") is True:
             changes["type"] = [kind, "null"]
         self._marks.apply(node, changes)

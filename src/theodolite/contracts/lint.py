@@ -6,16 +6,21 @@ looked. Each schema is told once for each code, where it is first met, however m
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from functools import partial
+from itertools import count
+from operator import itemgetter
+from typing import NamedTuple
 
 from msgspec import Struct
 
 from theodolite.contracts.document import child, is_list, is_object
 from theodolite.contracts.nodes import EVERY_TYPE, Node, expand, named, type_of, types_of
-from theodolite.contracts.registry import REPEATED
+from theodolite.contracts.registry import FILE, FILE_BACK, REPEATED
 from theodolite.contracts.surface import PLACES, below, speaking
+from theodolite.contracts.tools import BUILT_IN
 from theodolite.core.contract import Contract, Contracts, Location, Part
 from theodolite.core.text import brief
 
@@ -48,6 +53,8 @@ class Flaw(StrEnum):
     UNNAMED_ENUM = "unnamed_enum"
     NO_EXAMPLE = "no_example"
     TAKES_UNDECLARED = "takes_undeclared"
+    BINARY = "binary"
+    PROVIDER_TOOL = "provider_tool"
     UNNAMED_OPERATION = "unnamed_operation"
 
     @property
@@ -71,6 +78,14 @@ _WARNINGS = frozenset(
         Flaw.NO_DESCRIPTION,
     }
 )
+# Gaps that are no fault of whoever wrote the contract, or leave nothing unchecked; all others are errors.
+_GAPS: Mapping[str, Flaw] = {
+    REPEATED: Flaw.REPEATED_NAME,
+    BUILT_IN: Flaw.PROVIDER_TOOL,
+    FILE: Flaw.BINARY,
+    FILE_BACK: Flaw.BINARY,
+}
+_BINARY = "it is binary: it is not looked into"
 # What says what a text looks like, or shows one.
 _SHOWN = frozenset({"example", "examples", "default", "enum", "const", "format", "pattern"})
 # A text that says which number of an enumeration means what.
@@ -92,7 +107,7 @@ class Lint(Struct, frozen=True, kw_only=True):
 
     `operations` are all that the document has, `checked` those of which something is checked or which take nothing,
     `partly` those among them with a gap. `fields` are named fields and parameters of requests, at every depth, each
-    once in an operation; `typed` those whose schema allows not everything.
+    once in an operation; `typed` those whose schema allows not everything. A tool without a schema is not checked.
     """
 
     notes: tuple[Note, ...]
@@ -106,6 +121,7 @@ class Lint(Struct, frozen=True, kw_only=True):
 def lint(contracts: Contracts) -> Lint:
     """Return the flaws of contracts, those of one contract together, and the coverage of the checks.
 
+    A schema that can be reached in several ways is told of where the way is shortest, in the order of the document.
     Linear in the places of all requests, at most 200,000 for one part of an operation.
 
     >>> from theodolite.core.contract import Origin
@@ -116,18 +132,16 @@ def lint(contracts: Contracts) -> Lint:
     0 of 1 ['no_type', 'field_undescribed']
     """
     gaps = [
-        Note(
-            flaw=Flaw.REPEATED_NAME if gap.reason == REPEATED else Flaw.NOT_CHECKED,
-            contract=gap.contract,
-            pointer=gap.pointer,
-            what=gap.reason,
-        )
+        Note(flaw=_GAPS.get(gap.reason, Flaw.NOT_CHECKED), contract=gap.contract, pointer=gap.pointer, what=gap.reason)
         for gap in contracts.gaps
+        if gap.reason != FILE  # which the note of the field says
     ]
     reader = _Reader(contracts.documents)
-    notes = [note for contract in contracts.contracts.values() for note in reader.contract(contract)]
+    theirs = {gap.contract for gap in contracts.gaps if gap.reason == BUILT_IN}
+    ours = [contract for contract in contracts.contracts.values() if contract.name not in theirs]
+    notes = [note for contract in ours for note in reader.contract(contract)]
     torn = {gap.contract for gap in contracts.gaps if gap.reason != REPEATED}
-    checked = [one.name for one in contracts.contracts.values() if not one.parts or any(map(_asks, one.parts))]
+    checked = [one.name for one in ours if not one.opaque and (not one.parts or any(map(_asks, one.parts)))]
     return Lint(
         notes=(*gaps, *notes),
         operations=len({*contracts.contracts, *filter(None, torn)}),
@@ -170,29 +184,46 @@ class _Reader:
         return list(dict.fromkeys([name for one in group for name in named(one.keywords.get("properties"))]))
 
     def _part(self, contract: Contract, part: Part) -> Iterator[Note]:
+        """Yield the flaws of a part, each at the shortest way to it, in the order of the document."""
         start = child("", part.name) if part.name else ""
         seen: set[frozenset[int]] = set()
-        waiting = [(start, [Node(part.schema, self._documents)], bool(start))]
+        found: list[tuple[tuple[int, ...], Note]] = []
+        waiting = deque([_Place(start, [Node(part.schema, self._documents)], bool(start))])
         while waiting and len(seen) < PLACES:
-            pointer, nodes, is_field = waiting.pop()
-            group = speaking(nodes)
+            here = waiting.popleft()
+            group = speaking(here.nodes)
             key = frozenset([id(one.schema) for one in group])
             # A reference or `true` is no schema of its own: what one leads to is shared, the other told where it is.
             own = sorted([id(one.schema) for one in group if one.schema is not True and [*one.keywords] != ["$ref"]])
-            typed = any(types_of(expand(one)) != EVERY_TYPE for one in nodes)
-            self.fields += is_field
-            self.typed += is_field and typed
-            for flaw, at, what in _flaws(group, typed=typed, is_field=is_field, is_root=not pointer):
-                place = (flaw, contract.name, part.location, f"{pointer}{at}")
+            typed = any(types_of(expand(one)) != EVERY_TYPE for one in here.nodes)
+            self.fields += here.is_field
+            self.typed += here.is_field and typed
+            for flaw, at, what in _flaws(group, typed=typed, is_field=here.is_field, is_root=not here.pointer):
+                pointer = f"{here.pointer}{at}"
+                place = (flaw, contract.name, part.location, pointer)
                 mark = (flaw, at, *own) if own else place
                 if mark not in self._told and place not in self._told:
                     self._told |= {mark, place}
-                    yield Note(
-                        flaw=flaw, contract=contract.name, location=part.location, pointer=f"{pointer}{at}", what=what
-                    )
+                    note = Note(flaw=flaw, contract=contract.name, location=part.location, pointer=pointer, what=what)
+                    found.append((here.order, note))
             if key not in seen:
                 seen.add(key)
-                waiting += [(f"{pointer}{name[1:]}", inner, name[0] == ".") for name, inner in below(group).items()]
+                waiting.extend(map(here.below, count(), below(group).items()))
+        yield from [note for _, note in sorted(found, key=itemgetter(0))]
+
+
+class _Place(NamedTuple):
+    """A place in the values of a part, what is said of it, and where it stands in the document, level by level."""
+
+    pointer: str
+    nodes: list[Node]
+    is_field: bool
+    order: tuple[int, ...] = ()
+
+    def below(self, number: int, item: tuple[str, list[Node]]) -> _Place:
+        """Return a place below, by its name as `surface.below` writes it."""
+        name, nodes = item
+        return _Place(f"{self.pointer}{name[1:]}", nodes, name[0] == ".", (*self.order, number))
 
 
 def _asks(part: Part) -> bool:
@@ -207,7 +238,9 @@ def _flaws(group: tuple[Node, ...], *, typed: bool, is_field: bool, is_root: boo
         if "$ref" in one.keywords and one.followed() is None:
             yield Flaw.UNRESOLVED, "", "a $ref leads nowhere: what it stands for is not checked"
     if not typed:
-        yield Flaw.NO_TYPE, "", "give it a type: now it takes everything"
+        binary = said.get("format") == "binary" or "contentMediaType" in said or "contentEncoding" in said
+        untyped = Flaw.NO_TYPE, "", "give it a type: now it takes everything"
+        yield (Flaw.BINARY, "", _BINARY) if binary else untyped
     if is_field and not said.get("description") and not said.get("title"):
         yield Flaw.FIELD_UNDESCRIBED, "", "say what it is"
     if said.get("type") == "object" or (typed and "properties" in said):

@@ -9,10 +9,16 @@ from theodolite.core.contract import Gap, Schema
 from theodolite.core.errors import ConfigError
 from theodolite.core.text import brief
 
-__all__ = ("REPEATED", "Path", "Registry", "fail", "pointer_to", "refuse_remote", "registry_uris")
+__all__ = ("FILE", "FILE_BACK", "REPEATED", "Path", "Registry", "fail", "pointer_to", "refuse_remote", "registry_uris")
 
 REPEATED = "a name stands in this list twice, which JSON Schema does not allow: it counts once"
 """The reason of a gap that leaves nothing unchecked, and is told all the same."""
+
+FILE = "the contents of a file are binary: they are not looked into"
+"""The reason of a gap for a file that is sent: its schema has the format `binary`, and no type."""
+
+FILE_BACK = "what comes back is a file, which is binary: it is not looked into"
+"""The reason of a gap for a file that is returned."""
 
 # Where the walk stands: what it came from and the key that it took; the start is a pointer. Costs less than text.
 Path = tuple["Path | None", str | int]

@@ -123,16 +123,17 @@ def _grouped(nodes: tuple[Node, ...]) -> _Group:
 
 
 def speaking(nodes: Iterable[Node]) -> tuple[Node, ...]:
-    """Return all schemas that speak of one place."""
+    """Return all schemas that speak of one place, in the order in which they are written."""
     found: dict[int, Node] = {}
-    waiting = list(nodes)
+    waiting = [*nodes][::-1]
     while waiting:
         for one in expand(waiting.pop(), found):
             found[id(one.schema)] = one
             unions = [branches for keyword in _UNIONS if is_list(branches := one.keywords.get(keyword))]
             inner = [branch for branches in unions for branch in branches]
             inner += [one.keywords[arm] for arm in _ARMS if arm in one.keywords]
-            waiting.extend(map(one.child, [*inner, *named(one.keywords.get("dependentSchemas")).values()]))
+            inner += named(one.keywords.get("dependentSchemas")).values()
+            waiting.extend(map(one.child, reversed(inner)))
     return tuple(found.values())
 
 

@@ -9,7 +9,7 @@ from theodolite.contracts.document import child, find, is_list, is_object, word
 from theodolite.contracts.fields import declared
 from theodolite.contracts.legacy import LegacySchemas
 from theodolite.contracts.operations import Operations, Parameter, Place, text_of
-from theodolite.contracts.registry import fail, registry_uris
+from theodolite.contracts.registry import FILE, FILE_BACK, fail, registry_uris
 from theodolite.core.contract import Contracts, Location, Origin, Part, Schema
 
 __all__ = ("SwaggerOperations", "read_swagger")
@@ -21,7 +21,6 @@ _SCHEMA = frozenset({
 })  # fmt: skip
 _FORM = "formData"
 _FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
-_FILE = "the contents of a file are not checked"
 # How `collectionFormat` is called since OpenAPI 3; "tsv" has no name there.
 _STYLES = {"ssv": "spaceDelimited", "pipes": "pipeDelimited", "tsv": "tabDelimited"}
 
@@ -63,7 +62,7 @@ class SwaggerOperations(Operations):
             pointer = child(response.pointer, "schema")
             schema = self.response.add(pointer)
             if find(self.root, child(pointer, "type"), None) == "file":
-                self.gap(pointer, _FILE, name)
+                self.gap(pointer, FILE_BACK, name)
             for media_type in media_types:
                 yield Part(
                     location=Location.RESULT, schema=schema, media_type=media_type, status=status, pointer=pointer
@@ -134,7 +133,7 @@ class SwaggerOperations(Operations):
         properties = {parameter.name: self._schema(parameter) for parameter in form}
         files = [parameter for parameter in form if parameter.place.node.get("type") == "file"]
         for parameter in files:
-            self.gap(parameter.place.pointer, _FILE, name)
+            self.gap(parameter.place.pointer, FILE, name)
         required = [parameter.name for parameter in form if parameter.required]
         schema: dict[str, object] = {"type": "object", "properties": properties}
         if required:

@@ -12,8 +12,8 @@ from theodolite.contracts.digest import canonical
 
 __all__ = ("changed", "replaced", "shown")
 
-# Characters of each side that are shown, and of them how many before the place where both part, where more than some are
-# before it (our choice): two sides and a keyword fit into the 400 characters that a report has for a finding.
+# Characters of each side that are shown; of them how many before the place where both part, and how many may be before
+# it for the whole to be shown (our choice): two sides and a keyword fit into the 400 that a report has for a finding.
 _SIDE, _BEFORE, _WHOLE = 160, 24, 60
 _ARROW = " -> "
 _MORE = "\N{HORIZONTAL ELLIPSIS}"

@@ -68,6 +68,14 @@ RULES: Mapping[str, Rule] = {
     "guard.field_undescribed": Rule("A field is not described.", "Say what it is."),
     "guard.unnamed_enum": Rule("Numbers are listed and not named.", "Say which number means what."),
     "guard.no_example": Rule("Any text is accepted, and none is shown.", "Show an example, or give a format."),
+    "guard.binary": Rule(
+        "What stands there is binary, such as the contents of a file, and is not looked into.",
+        "Nothing has to be done.",
+    ),
+    "guard.provider_tool": Rule(
+        "The tool is the provider's own, which publishes no schema of it: its calls are not checked.",
+        "Nothing has to be done. A pin sees when its declaration changes.",
+    ),
     "guard.takes_undeclared": Rule(
         "Names that nobody declared are taken, so that an invented field passes.",
         "Close the object with additionalProperties: false.",
