@@ -24,7 +24,8 @@ from theodolite.core.contract import Contract, Divergence, Kind, Location
 from theodolite.core.errors import ConfigError
 from theodolite.core.text import encodable
 from theodolite.detectors.payload.answering import message
-from theodolite.detectors.payload.engine import MAX_ERRORS, Checker
+from theodolite.detectors.payload.engine import Checker
+from theodolite.detectors.payload.listing import MAX_ERRORS
 from theodolite.detectors.payload.repair import apply, plan
 from theodolite.readers.specification import Specifications
 

@@ -57,6 +57,13 @@ class Part(Struct, frozen=True, kw_only=True):
     status: str = ""
     pointer: str = ""
 
+    def plainness(self) -> int:
+        """Return 0 for JSON, and more the less its media type is like it."""
+        plain = self.media_type.partition(";")[0].strip().lower()
+        if plain == "application/json":
+            return 0
+        return 1 if plain.endswith("+json") else 2 if plain.endswith("*") else 3
+
 
 class Contract(Struct, frozen=True, kw_only=True):
     """What one tool or operation may be called with, and what it may return.
@@ -83,6 +90,11 @@ class Contract(Struct, frozen=True, kw_only=True):
     def opaque(self) -> bool:
         """Whether nothing is published of what calls of it hold: a tool without a schema. Its calls are not judged."""
         return not self.parts and not self.method
+
+    @property
+    def bodies(self) -> tuple[Part, ...]:
+        """The published bodies, the plainest JSON first: that is the one of a call which names no media type."""
+        return tuple(sorted((part for part in self.parts if part.location is Location.BODY), key=Part.plainness))
 
 
 class Gap(Struct, frozen=True, kw_only=True):

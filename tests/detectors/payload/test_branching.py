@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 
@@ -23,6 +24,9 @@ TWICE: dict[str, Twice] = {
     "beside": lambda ref: {**ref, "allOf": [ref]},
     "conditions": lambda ref: {"if": ref, "then": ref, "else": ref},
     "not": lambda ref: {"not": ref, "allOf": [ref]},
+    "unevaluated": lambda ref: {"anyOf": [ref], "unevaluatedProperties": False},
+    "uncounted": lambda ref: {"allOf": [ref], "unevaluatedItems": {}},
+    "dependencies": lambda ref: {"dependencies": {"x": ref, "y": ref}},
     "dependent": lambda ref: {"dependentSchemas": {"x": ref, "y": ref}},
 }
 NAMED: dict[str, Callable[[int], tuple[dict[str, object], dict[str, object]]]] = {
@@ -42,7 +46,7 @@ def doubled(levels: int, twice: Twice, named: str = "pointer") -> dict[str, obje
 
 
 def counted(schema: dict[str, object]) -> Branching:
-    return Branching(Registry([("urn:t", schema)]))
+    return Branching(Registry([("urn:t", schema)]), {"urn:t": schema})
 
 
 def refused(schema: object) -> None:
@@ -57,6 +61,66 @@ def refused(schema: object) -> None:
 @pytest.mark.parametrize("twice", TWICE)
 def test_ways_that_double_with_each_reference_are_refused(twice: str, named: str) -> None:
     refused(doubled(60, TWICE[twice], named))
+
+
+@pytest.mark.parametrize("draft", ["draft-04", "draft-06", "draft-07"])
+def test_ways_that_double_are_refused_in_older_drafts(draft: str) -> None:
+    defined: dict[str, object] = {
+        f"d{n}": {"dependencies": {"a": {"$ref": f"#/definitions/d{n + 1}"}, "b": {"$ref": f"#/definitions/d{n + 1}"}}}
+        for n in range(60)
+    }
+    address = {"$schema": f"http://json-schema.org/{draft}/schema#"}
+    refused({**address, "definitions": {**defined, "d60": {}}, "allOf": [{"$ref": "#/definitions/d0"}]})
+    doubled_too = {
+        f"d{n}": {"allOf": [{"$ref": f"#/definitions/d{n + 1}"}, {"$ref": f"#/definitions/d{n + 1}"}]}
+        for n in range(60)
+    }
+    name = "id" if draft == "draft-04" else "$id"
+    inner = {name: "http://x/inner", "definitions": {**doubled_too, "d60": {}}, "allOf": [{"$ref": "#/definitions/d0"}]}
+    refused({**address, name: "http://x/root", "allOf": [inner]})
+
+
+def test_ways_through_dynamic_references_are_counted_by_all_that_they_may_lead_to() -> None:
+    inner: dict[str, object] = {"$id": "https://x/inner"}
+    defined: dict[str, object] = {}
+    for n in range(60):
+        defined[f"d{n}"] = {"$dynamicRef": f"#n{n}"}
+        defined[f"s{n}"] = {"$dynamicAnchor": f"n{n}"}
+    inner["$defs"] = {**defined, "d60": {}}
+    outer = {
+        f"n{n}": {"$dynamicAnchor": f"n{n}", "allOf": [{"$ref": f"https://x/inner#/$defs/d{n + 1}"}] * 2}
+        for n in range(60)
+    }
+    refused({"$id": "https://x/root", "$defs": {**outer, "inner": inner}, "$ref": "https://x/inner#/$defs/d0"})
+
+
+def test_a_long_chain_at_each_level_of_a_value_is_refused_since_it_would_end_the_process() -> None:
+    defined: dict[str, object] = {
+        f"d{n}": {"minProperties": 0, "allOf": [{"$ref": f"#/$defs/d{n + 1}"}, {"maxProperties": 8}]}
+        for n in range(1_000)
+    }
+    last = {"type": "object", "properties": {"c": {"$ref": "#/$defs/d0"}}}
+    refused({"$defs": {**defined, "d1000": last}, "$ref": "#/$defs/d0"})
+
+
+def test_a_chain_at_each_level_that_is_not_refused_fits_a_small_stack() -> None:
+    defined: dict[str, object] = {
+        f"d{n}": {"minProperties": 0, "allOf": [{"$ref": f"#/$defs/d{n + 1}"}, {"maxProperties": 8}]} for n in range(18)
+    }
+    last = {"type": "object", "properties": {"c": {"$ref": "#/$defs/d0"}}}
+    guard = Checker(read([{"name": "t", "inputSchema": {"$defs": {**defined, "d18": last}, "$ref": "#/$defs/d0"}}]))
+    value: dict[str, object] = {}
+    for _ in range(97):
+        value = {"c": value}
+    found: list[object] = []
+    threading.stack_size(1 << 19)
+    try:
+        thread = threading.Thread(target=lambda: found.append(guard.check("t", value)))
+        thread.start()
+        thread.join()
+    finally:
+        threading.stack_size(0)
+    assert found == [()]
 
 
 def test_it_is_refused_wherever_it_stands_in_what_is_sent_and_what_comes_back() -> None:
@@ -118,7 +182,7 @@ def test_what_is_no_schema_is_left_to_who_compiles_it() -> None:
     ]
     for schema in odd:
         assert is_object(schema)
-        assert not Branching(Registry([])).excessive(schema)
+        assert not Branching(Registry([]), {}).excessive(schema)
 
 
 @pytest.mark.parametrize("key", ["default", "const", "examples", "x-own"])
@@ -126,7 +190,7 @@ def test_what_is_no_schema_is_left_to_who_compiles_it() -> None:
 def test_data_within_a_schema_is_no_schema(key: str, value: object) -> None:
     schema: dict[str, object] = {"type": "object", key: [value] if key == "examples" else value}
     Checker(read([{"name": "t", "inputSchema": schema}])).check("t", {})
-    assert not Branching(Registry([])).excessive({"$id": "http://[", "items": {"$id": "http://["}})
+    assert not Branching(Registry([]), {}).excessive({"$id": "http://[", "items": {"$id": "http://["}})
 
 
 def test_many_groups_that_lead_back_to_themselves_end() -> None:
@@ -143,7 +207,7 @@ def test_many_groups_that_lead_back_to_themselves_end() -> None:
 
 
 def test_the_discriminated_parent_and_child_of_published_documents_are_taken() -> None:
-    pet = {"oneOf": [{"$ref": f"#/$defs/pet{n}"} for n in range(30)], "properties": {"kind": {"type": "string"}}}
-    pets = {f"pet{n}": {"allOf": [{"$ref": "#/$defs/pet"}, {"properties": {f"a{n}": {}}}]} for n in range(30)}
+    pet = {"oneOf": [{"$ref": f"#/$defs/pet{n}"} for n in range(100)], "properties": {"kind": {"type": "string"}}}
+    pets = {f"pet{n}": {"allOf": [{"$ref": "#/$defs/pet"}, {"properties": {f"a{n}": {}}}]} for n in range(100)}
     schema: dict[str, object] = {"$defs": {"pet": pet, **pets}, "$ref": "#/$defs/pet"}
     assert not counted(schema).excessive({"$ref": "urn:t"})

@@ -12,7 +12,8 @@ from msgspec import UNSET
 from theodolite.contracts import read
 from theodolite.core.contract import Contract, Contracts, Divergence, Kind, Location, Origin, Part
 from theodolite.core.errors import ConfigError
-from theodolite.detectors.payload.engine import MAX_ERRORS, Checker
+from theodolite.detectors.payload.engine import Checker
+from theodolite.detectors.payload.listing import MAX_ERRORS
 
 Found = list[tuple[Kind, str]]
 Schema = Mapping[str, object]

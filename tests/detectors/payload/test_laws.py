@@ -27,7 +27,8 @@ from theodolite.contracts.lint import lint
 from theodolite.core.contract import Divergence, Kind, Location
 from theodolite.core.errors import ConfigError, EventError
 from theodolite.detectors.payload.answering import message
-from theodolite.detectors.payload.engine import MAX_ERRORS, Checker
+from theodolite.detectors.payload.engine import Checker
+from theodolite.detectors.payload.listing import MAX_ERRORS
 from theodolite.detectors.payload.repair import Op, Plan, Step, apply, plan
 from theodolite.detectors.payload.values import MAX_NODES, few, plain, vouch
 
@@ -360,7 +361,7 @@ LOOPS: dict[str, object] = {
         "$defs": {"A": {"anyOf": [*[{"$ref": "#/$defs/A"}] * 20, {"type": "object"}]}},
         "properties": {"a": {"$ref": "#/$defs/A"}},
     },
-    "long": chained(400, lambda ref: {"$ref": ref}, {"type": "integer"}),
+    "long": chained(36, lambda ref: {"$ref": ref}, {"type": "integer"}),
     "deep": chained(400, lambda ref: {"properties": {"a": {"$ref": ref}}}, {"type": "integer"}),
 }
 

@@ -93,3 +93,44 @@ def test_it_is_told_where_the_fault_is() -> None:
 def test_what_is_refused_has_a_finding_that_denies_and_nothing_else_has(value: object, tree: str) -> None:
     found = published(TREES[tree], "root").check("t", value)
     assert any(one.denies for one in found) is not validator_for(NAMED["root"](TREES[tree])).is_valid(value)
+
+
+def test_a_filter_of_a_published_kind_is_told_in_little_memory() -> None:
+    def group(op: str) -> dict[str, object]:
+        items = {"type": "array", "items": {"$ref": "#/$defs/F"}}
+        return {
+            "type": "object",
+            "properties": {"op": {"const": op}, "items": items},
+            "required": ["op", "items"],
+        }
+
+    leaf = {
+        "type": "object",
+        "properties": {
+            "op": {"enum": ["eq", "ne"]},
+            "field": {"type": "string"},
+            "value": {"type": ["string", "number"]},
+        },
+        "required": ["op", "field", "value"],
+    }
+    schema = {
+        "type": "object",
+        "properties": {"filter": {"$ref": "#/$defs/F"}},
+        "$defs": {"F": {"oneOf": [group("and"), group("or"), group("not"), leaf]}},
+    }
+    guard = Checker(read([{"name": "t", "inputSchema": schema}]))
+    for levels in (1, 5, 9, 14, 40):
+        value: dict[str, object] = {"op": "eq", "field": "a", "value": {"x": 1}}
+        for _ in range(levels):
+            value = {"op": "and", "items": [value]}
+        whole = {"filter": value}
+        found = timed(lambda whole=whole: guard.check("t", whole))
+        assert [one.pointer for one in found] == ["/filter" + "/items/0" * levels + "/value"]
+
+
+def test_many_values_with_many_branches_are_told_in_time() -> None:
+    branches = [{"type": "object", "required": [f"k{n}"]} for n in range(100)]
+    schema = {"properties": {"a": {"items": {"items": {"anyOf": branches}}}}}
+    guard = Checker(read([{"name": "t", "inputSchema": schema}]))
+    value: dict[str, object] = {"a": [[{}] * 400 for _ in range(400)]}
+    assert timed(lambda: guard.check("t", value))[0].pointer == "/a/0/0"

@@ -45,7 +45,7 @@ class Compiler:
             self._registry = Registry([(uri, _held(document)) for uri, document in documents.items()])
         except (ValueError, ReferencingError) as error:
             raise ConfigError(f"the documents of the contracts cannot be read: {show(str(error))}") from error
-        self.branching = Branching(self._registry)
+        self.branching = Branching(self._registry, documents)
 
     def compile(self, schema: Schema, *, where: str, what: str) -> Validator:
         """Return the validator of a schema that stands at the pointer `where` and belongs to `what`.
@@ -57,7 +57,8 @@ class Compiler:
             raise ConfigError(
                 f"{what}: what the schema at {show(where)} leads to holds more than {MAX_WAYS:,} schemas against one "
                 "value, each counted as often as $ref, allOf, anyOf, oneOf, not, if, then and else come to it, or "
-                "leads back to itself in more ways than can be counted: no check of it would end; name each once"
+                "leads on from one to the next more than 40 times, or back to itself in more ways than can be counted: "
+                "no check of it would end; name each once"
             )
         return self.compile_own(schema, where=where, what=what)
 

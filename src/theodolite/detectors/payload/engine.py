@@ -2,40 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from itertools import islice
 
-from jsonschema_rs import ValidationError, Validator
+from jsonschema_rs import Validator
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from theodolite.contracts.nodes import Node
 from theodolite.contracts.splitting import Split, Splitter
-from theodolite.core.arguments import is_mapping, is_sequence, pointer
+from theodolite.core.arguments import pointer
 from theodolite.core.contract import Contract, Contracts, Divergence, Kind, Location, Part, Schema
 from theodolite.core.errors import ConfigError
 from theodolite.core.text import brief
 from theodolite.detectors.payload.compiling import Compiler
 from theodolite.detectors.payload.covering import cover, cover_call
 from theodolite.detectors.payload.declared import Declarations
-from theodolite.detectors.payload.kinds import Path, Place, tell, unnamed
-from theodolite.detectors.payload.locating import Locating, Spot
-from theodolite.detectors.payload.pruning import WIDTH, Pruned, prune, windows
-from theodolite.detectors.payload.values import few, plain, vouch, word
+from theodolite.detectors.payload.listing import MAX_ERRORS, Listing
+from theodolite.detectors.payload.locating import Locating
+from theodolite.detectors.payload.values import few, plain, vouch
 
-__all__ = ("MAX_ERRORS", "Checker")
-
-MAX_ERRORS = 100
-"""Findings of one call that are listed."""
+__all__ = ("Checker",)
 
 _PARAMETERS = frozenset({Location.PATH, Location.QUERY, Location.HEADER, Location.COOKIE})
 # Characters of a contract's own text that a finding shows.
 _SHOWN = 200
-# Errors that are looked through for the best of a few thousand: more are not told of anyway.
-_LISTED = 4 * MAX_ERRORS
-# Errors that are listed to find out whether something else would do: the engine needs some 15 us for each.
-_TRIED = 4_000
 
 
 class _Quick:
@@ -71,7 +62,7 @@ class _Ready(Struct, frozen=True, kw_only=True):
     validator: Validator
     valid: Callable[[object], bool]
     quick: _Quick
-    locating: Locating
+    listing: Listing
 
 
 class _Operation(Struct, frozen=True, kw_only=True):
@@ -116,14 +107,13 @@ class Checker:
         self._operations = {name: self._operation(contract) for name, contract in contracts.contracts.items()}
         for alias, name in contracts.aliases.items():
             self._operations.setdefault(alias, self._operations[name])
+        self._results: dict[tuple[str, str], tuple[_Ready, ...]] = {}
         self._declarations = Declarations()
         self._try_results()
 
     def _operation(self, contract: Contract) -> _Operation:
         ready = [self._ready(part, contract) for part in contract.parts]
-        bodies = sorted(
-            [one for one in ready if one.part.location is Location.BODY], key=lambda one: _rank(one.part.media_type)
-        )
+        bodies = [one for part in contract.bodies for one in ready if one.part is part]
         parameters = [one for one in ready if one.part.location in _PARAMETERS]
         body = bodies[0].part if bodies else None
         flat = partial(cover_call, [one.part for one in parameters], body, self.contracts.documents)
@@ -150,7 +140,8 @@ class Checker:
         valid = validator.is_valid
         make = partial(cover, part.schema, self.contracts.documents)
         quick = _Quick(self._compiler, make, lambda value: vouch(value) and valid(value))
-        return _Ready(part=part, validator=validator, valid=valid, quick=quick, locating=self._locating)
+        listing = Listing(part=part, validator=validator, locating=self._locating)
+        return _Ready(part=part, validator=validator, valid=valid, quick=quick, listing=listing)
 
     def check(
         self, name: str, arguments: object, *, location: Location | None = None, media_type: str = ""
@@ -179,13 +170,30 @@ class Checker:
         arguments, strange = _read(arguments, location or Location.ARGUMENTS)
         return strange or _call(operation, arguments, location, media_type)
 
+    def accepts(self, name: str, arguments: object) -> bool:
+        """Whether nothing of a call denies, which takes less than to list what does (`check`)."""
+        operation = self._operations.get(name)
+        if operation is None or operation.opaque or _accepted(operation.quick, arguments):
+            return operation is not None
+        value, strange = _read(arguments, Location.ARGUMENTS)
+        if strange:
+            return False
+        if operation.tool is not None:
+            return operation.tool.valid({} if value is UNSET else value)
+        given = _split(operation, value, None)
+        body = operation.bodies[0] if operation.bodies else None
+        fits = body is None or (not body.part.required if given.body is UNSET else body.valid(given.body))
+        values = [(operation.parameters[one.part.location, one.part.name], one.value) for one in given.given]
+        absent = any(part.required for part in given.absent)
+        return fits and not absent and all(ready.valid(one) for ready, one in values)
+
     def observe(
         self, name: str, arguments: object, *, location: Location | None = None, media_type: str = ""
     ) -> tuple[Divergence, ...]:
         """Return what of a call its contract does not declare, though it may not forbid it (`Declarations.observe`).
 
-        Takes what `check` takes. None of it denies, and it is no part of the check: it costs a walk in Python, about
-        2 us for each value. What is no JSON is not looked at: `check` tells of it.
+        Takes what `check` takes, parameters too. None of it denies, and it is no part of the check: it costs a walk in
+        Python, about 2 us for each value. What is no JSON is not looked at: `check` tells of it.
         """
         operation = self._operations.get(name)
         value, strange = _read(arguments, Location.ARGUMENTS)
@@ -195,9 +203,14 @@ class Checker:
             return self._observed(operation.tool, value, "")
         if location is Location.BODY:
             return self._observed(_body_of(operation.bodies, media_type), value, "")
-        given = operation.splitter.split(value)
-        found = self._observed(_body_of(operation.bodies, media_type), given.body, "")
-        return tuple([replace(one, pointer=given.where(one.pointer)) for one in found])
+        given = _split(operation, value, location)
+        found = self._observed(_body_of(operation.bodies, media_type), given.body, "") if location is None else ()
+        told = [replace(one, pointer=given.where(one.pointer)) for one in found]
+        for one in given.given:
+            if location is None or one.part.location is location:
+                ready = operation.parameters[one.part.location, one.part.name]
+                told.extend(self._observed(ready, one.value, one.pointer))
+        return tuple([replace(one, pointer=_within(one.pointer, location)) for one in told])
 
     def _observed(self, ready: _Ready | None, value: object, prefix: str) -> tuple[Divergence, ...]:
         if ready is None or value is UNSET:
@@ -216,38 +229,55 @@ class Checker:
         contract = self.contracts.find(name)
         if contract is None:
             return (_unknown(),)
-        published = contract.results
-        for wanted in (status, f"{status[:1]}XX", "default") if status else ("", "200", "2XX", "201", "default"):
-            here = [part for part in published if part.status.upper() == wanted.upper()]
-            if here:
-                bodies = sorted(
-                    [self._ready(part, contract) for part in here], key=lambda one: _rank(one.part.media_type)
-                )
-                return _body(tuple(bodies), value, media_type)
-        return ()
+        published = _of_status(contract.results, status.upper())
+        if not published:
+            return ()
+        key = (contract.name, published[0].status)
+        if key not in self._results:
+            self._results[key] = tuple([self._ready(part, contract) for part in sorted(published, key=Part.plainness)])
+        return _body(self._results[key], value, media_type)
+
+
+def _of_status(results: Sequence[Part], status: str) -> list[Part]:
+    """Return the results that are published for a status, or for the likeliest where none is named."""
+    for wanted in (status, f"{status[:1]}XX", "DEFAULT") if status else ("", "200", "2XX", "201", "DEFAULT"):
+        if here := [part for part in results if part.status.upper() == wanted]:
+            return here
+    return []
 
 
 def _call(
     operation: _Operation, arguments: object, location: Location | None, media_type: str
 ) -> tuple[Divergence, ...]:
-    """Return the findings of the parts of an operation, or of its parameters of one location."""
-    if location is None:
-        return _several(operation, operation.splitter.split(None if arguments is UNSET else arguments), media_type)
-    given: dict[object, object] = dict(arguments) if is_mapping(arguments) else {}
-    parts = [one for one in operation.parameters.values() if one.part.location is location]
-    return tuple(found for one in parts for found in _one(one, given.get(one.part.name, UNSET), _below(one.part)))
-
-
-def _several(operation: _Operation, given: Split, media_type: str) -> tuple[Divergence, ...]:
-    """Return the findings of the parts of an operation, where they stand in the arguments."""
+    """Return the findings of the parts of an operation, or of its parameters of one location, where they stand."""
+    given = _split(operation, arguments, location)
     found = [_undeclared(where) for where in given.unknown]
     for one in given.given:
         found.extend(_one(operation.parameters[one.part.location, one.part.name], one.value, one.pointer))
-    found.extend(_missing(part, _below(part)) for part in given.absent if part.required)
-    of_body = _body(operation.bodies, given.body, media_type)
-    found.extend(replace(fault, pointer=given.where(fault.pointer)) for fault in of_body)
+    found.extend(
+        _missing(part, _below(part))
+        for part in given.absent
+        if part.required and (location is None or part.location is location)
+    )
+    if location is None:
+        of_body = _body(operation.bodies, given.body, media_type)
+        found.extend(replace(fault, pointer=given.where(fault.pointer)) for fault in of_body)
     # What denies goes first, so that the cap takes none of it.
-    return tuple(sorted(found, key=lambda fault: not fault.denies)[: MAX_ERRORS + 1])
+    first = sorted(found, key=lambda fault: not fault.denies)[: MAX_ERRORS + 1]
+    return tuple([replace(one, pointer=_within(one.pointer, location)) for one in first] if location else first)
+
+
+def _split(operation: _Operation, arguments: object, location: Location | None) -> Split:
+    """Return what of the arguments, or of those of one location, goes where."""
+    none = arguments is UNSET
+    if location is None:
+        return operation.splitter.split(None if none else arguments)
+    return operation.splitter.split({} if none else {location.value: arguments})
+
+
+def _within(where: str, location: Location | None) -> str:
+    """Return a pointer as it is within what goes to one location."""
+    return where if location is None else where.removeprefix(f"/{location}")
 
 
 def _body(bodies: tuple[_Ready, ...], value: object, media_type: str) -> tuple[Divergence, ...]:
@@ -291,7 +321,7 @@ def _one(ready: _Ready, value: object, prefix: str) -> tuple[Divergence, ...]:
         if part.location is not Location.ARGUMENTS:
             return (_missing(part, prefix),) if part.required else ()
         value = {}
-    return () if ready.valid(value) else _listed(ready, value, prefix)
+    return () if ready.valid(value) else ready.listing.of(value, prefix)
 
 
 def _below(part: Part) -> str:
@@ -321,13 +351,6 @@ def _fits(published: str, given: str) -> bool:
     return ours in {"", "*/*", theirs} or (rest == "*" and theirs.startswith(f"{kind}/"))
 
 
-def _rank(media_type: str) -> int:
-    plain_type = media_type.partition(";")[0].strip().lower()
-    if plain_type == "application/json":
-        return 0
-    return 1 if plain_type.endswith("+json") else 2 if plain_type.endswith("*") else 3
-
-
 def _unknown() -> Divergence:
     return Divergence(
         kind=Kind.UNKNOWN_OPERATION, pointer="", expected="a published operation", observed="another name"
@@ -344,117 +367,3 @@ def _missing(part: Part, where: str) -> Divergence:
         keyword="required",
         schema_pointer=part.pointer,
     )
-
-
-def _listed(ready: _Ready, value: object, prefix: str) -> tuple[Divergence, ...]:
-    """Return the findings of a value that the validator has refused. At least one of them denies."""
-    found: list[Divergence] = []
-    cut = False
-    for copy in windows(value):
-        cut = cut or bool(copy.cuts)
-        if not ready.valid(copy.value):
-            if (spot := ready.locating.spot(ready.part.schema, copy.value)) is not None:
-                return _spotted(ready, spot, copy, prefix)
-            errors = islice((e for e in ready.validator.iter_errors(copy.value) if not copy.caused(e)), _LISTED)
-            found = list(islice(tell(errors, _place(ready, copy, prefix)), MAX_ERRORS + 1))
-            if found:
-                break
-    if not any(one.denies for one in found):
-        place, first = _place(ready, Pruned(value=value, cuts={}), prefix), list(_first(ready.validator, value))
-        found = list(islice(tell(first, place), MAX_ERRORS + 1))
-        if not found:  # a refusal is never without a finding, whatever there is to say of it
-            found = [unnamed(error, place) for error in first] or [_refused(ready.part, prefix)]
-    if cut or len(found) > MAX_ERRORS:
-        found = [*found[:MAX_ERRORS], _more(ready.part, prefix)]
-    return tuple(found)
-
-
-def _spotted(ready: _Ready, spot: Spot, copy: Pruned, prefix: str) -> tuple[Divergence, ...]:
-    """Return the findings at one place of a value, or that nothing that is declared there accepts it."""
-    for key in copy.original(spot.path):
-        prefix = pointer(prefix, key)
-    if spot.validator is not None:
-        part = replace(ready.part, schema=spot.schema, pointer="")
-        there = replace(ready, part=part, validator=spot.validator, valid=spot.validator.is_valid)
-        return _listed(there, spot.value, prefix)
-    return (
-        Divergence(
-            kind=Kind.UNION_NO_MATCH,
-            location=ready.part.location,
-            pointer=prefix,
-            expected="one of what is declared here",
-            observed=word(spot.value),
-            schema_pointer=ready.part.pointer,
-        ),
-    )
-
-
-def _first(validator: Validator, value: object) -> Iterator[ValidationError]:
-    """Yield the first error alone: the engine lists all errors before it gives one away."""
-    try:
-        validator.validate(value)
-    except ValidationError as error:
-        yield error
-
-
-def _refused(part: Part, prefix: str) -> Divergence:
-    return Divergence(
-        kind=Kind.CONTRACT_ERROR,
-        location=part.location,
-        pointer=prefix,
-        expected="what the contract accepts",
-        observed="something else",
-        schema_pointer=part.pointer,
-    )
-
-
-def _more(part: Part, prefix: str) -> Divergence:
-    """Return what says that not everything was listed."""
-    return Divergence(
-        kind=Kind.TOO_LARGE,
-        location=part.location,
-        pointer=prefix,
-        expected=f"at most {MAX_ERRORS} findings, of {WIDTH} entries each",
-        observed="perhaps more",
-        denies=False,
-    )
-
-
-def _place(ready: _Ready, copy: Pruned, prefix: str) -> Place:
-    part, validator = ready.part, ready.validator
-    room = [_TRIED]
-
-    def fits(path: Path, other: object) -> bool:
-        if room[0] < 0:
-            return False
-        start = prune(other, most=WIDTH)
-        whole = _replaced(copy.value, path, start.value)
-        if not ready.locating.lists(part.schema, whole):
-            return ready.valid(whole)
-        errors = list(validator.iter_errors(whole))
-        room[0] -= len(errors)
-        here = [error for error in errors if tuple(error.instance_path[: len(path)]) == path]
-        return all(start.caused(error, path) for error in here)
-
-    reference = part.schema.get("$ref") if isinstance(part.schema, Mapping) else None
-    below = isinstance(reference, str) and "#/" in reference
-    return Place(
-        value=copy.value,
-        fits=fits,
-        original=copy.original,
-        location=part.location,
-        prefix=prefix,
-        origin="" if below else part.pointer,
-    )
-
-
-def _replaced(value: object, path: Path, other: object) -> object:
-    """Return a value with another one at a path; what is on the way there is copied, the rest shared."""
-    if not path:
-        return other
-    key, below = path[0], path[1:]
-    if is_mapping(value):
-        return {**value, key: _replaced(value.get(key), below, other)}
-    if is_sequence(value) and isinstance(key, int):
-        return [*value[:key], _replaced(value[key], below, other), *value[key + 1 :]]
-    return value

@@ -61,9 +61,9 @@ class Locating:
     ) -> tuple[str | int, tuple[Node, ...], object, Schema] | None:
         """Return the first part of a value that nothing accepts which is declared of it."""
         for key, below, item in self._places.table(nodes).below(value):
-            found = [self._named(node) for node in below]
-            schemas = [one for one in found if one is not None]
-            if len(schemas) < len(below):
+            apart = _apart(below)
+            schemas = [one for node in apart if (one := self._named(node)) is not None]
+            if len(schemas) < len(apart):
                 continue
             whole: Schema = schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
             if not self._compiler.compile_own(whole).is_valid(item):
@@ -78,6 +78,15 @@ class Locating:
             self._pointers[node.base] = {id(one): where for where, one in _objects(node.documents[node.base])}
         where = self._pointers[node.base].get(id(node.schema))
         return None if where is None else {"$ref": f"{node.base}#{encoded(where)}"}
+
+
+def _apart(nodes: tuple[Node, ...]) -> list[Node]:
+    """Return schemas without those that say the same as one before: branches of a union often share what is inside."""
+    found: list[Node] = []
+    for node in nodes:
+        if not any(node.base == other.base and node.schema == other.schema for other in found):
+            found.append(node)
+    return found
 
 
 def _objects(document: object) -> Iterator[tuple[str, Mapping[object, object]]]:
