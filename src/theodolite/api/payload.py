@@ -24,7 +24,7 @@ from theodolite.core.text import brief
 from theodolite.detectors.payload.answering import message, unknown
 from theodolite.detectors.payload.drift import Mover, Rate, ShapeDrift, Shift, attribution
 from theodolite.detectors.payload.engine import Checker
-from theodolite.detectors.payload.repair import Plan, plan
+from theodolite.detectors.payload.repair import Plan, Step, mending, plan
 
 __all__ = (
     "DriftMode",
@@ -249,7 +249,11 @@ class OpenAPIDriftGuard:
             return self.drift.update(operation, found)
 
     def _drifted(self, contract: Contract, arguments: object, denying: Sequence[Divergence]) -> OpenAPIDriftDecision:
-        repair = plan(contract, self.contracts.documents, arguments, partial(self._fits, contract.name))
+        documents = self.contracts.documents
+        repair = plan(contract, documents, arguments, partial(self._fits, contract.name))
+        alone: tuple[Step, ...] = ()
+        if repair is None:
+            alone = mending(contract, documents, arguments, partial(self._wrong, contract.name), _places(denying))
         return OpenAPIDriftDecision(
             allowed=self.mode is not DriftMode.STRICT,
             verdict=_VERDICTS[self.mode],
@@ -257,8 +261,11 @@ class OpenAPIDriftGuard:
             operation_id=contract.name,
             divergences=tuple(map(_told, denying)),
             repair=repair,
-            retry=message(denying, repair),
+            retry=message(denying, repair, alone),
         )
+
+    def _wrong(self, name: str, arguments: object) -> frozenset[tuple[str, Kind]]:
+        return _places(self._checker.check(name, arguments))
 
     def _fits(self, name: str, arguments: object) -> bool:
         return not any(one.denies for one in self._checker.check(name, arguments))
@@ -436,6 +443,10 @@ def _naming(given: object) -> str:
     name: object = getattr(given, "__name__", None)
     above = f" above {name}" if isinstance(name, str) else ""
     return f'@vaccinate_openapi(spec)(operation_id="..."){above}'
+
+
+def _places(found: Sequence[Divergence]) -> frozenset[tuple[str, Kind]]:
+    return frozenset([(one.pointer, one.kind) for one in found if one.denies])
 
 
 def _told(one: Divergence) -> OpenAPIDivergence:

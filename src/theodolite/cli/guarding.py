@@ -24,7 +24,7 @@ from theodolite.core.policy import Outcome
 from theodolite.core.text import brief
 from theodolite.detectors.payload.answering import message, reason
 from theodolite.detectors.payload.engine import Checker
-from theodolite.detectors.payload.repair import plan
+from theodolite.detectors.payload.repair import mending, plan
 from theodolite.readers.specification import Specification, Specifications
 from theodolite.reports.contracts import Account, Found, Weight, blocks, junit, sarif, written
 
@@ -175,13 +175,15 @@ def _compared(contracts: Contracts, contract: Contract, body: Body, *, whole: bo
         if one.pointer not in refused and one not in divergences
     ]
 
-    def fits(other: object) -> bool:
-        return not any(one.denies for one in checker.check(contract.name, other, location=location))
+    def faults(other: object) -> frozenset[tuple[str, Kind]]:
+        return _places(checker.check(contract.name, other, location=location))
 
     advice = ""
     if wrong:
         asked = _body_alone(contract) if location is not None else contract
-        advice = message(wrong, plan(asked, contracts.documents, body.value, fits))
+        found = plan(asked, contracts.documents, body.value, lambda other: not faults(other))
+        alone = mending(asked, contracts.documents, body.value, faults, _places(wrong)) if found is None else ()
+        advice = message(wrong, found, alone)
     at = location or Location.ARGUMENTS
     repeated = [
         Found(
@@ -247,6 +249,10 @@ def account_of(
         found=found,
         contracts=names,
     )
+
+
+def _places(divergences: Iterable[Divergence]) -> frozenset[tuple[str, Kind]]:
+    return frozenset([(one.pointer, one.kind) for one in divergences if one.denies])
 
 
 def _found(name: str, one: Divergence) -> Found:

@@ -17,7 +17,7 @@ from theodolite.core.contract import Contracts, Divergence, Kind
 from theodolite.core.errors import EventError
 from theodolite.detectors.payload.answering import WHOLE, message, reason, unknown
 from theodolite.detectors.payload.engine import Checker
-from theodolite.detectors.payload.repair import NAME, Op, Plan, Step, apply, distance, plan
+from theodolite.detectors.payload.repair import NAME, Op, Plan, Step, apply, distance, mending, plan
 
 JSONSCHEMA = import_module("jsonschema")  # it has no types
 
@@ -264,6 +264,38 @@ def test_the_distance_is_one_both_ways(one: str, other: str) -> None:
 )
 def test_edits_are_counted_as_published(one: str, other: str, edits: int) -> None:
     assert distance(one, other) == edits / max(len(one), len(other))
+
+
+@settings(max_examples=200, deadline=None)
+@given(GIVEN)
+def test_a_step_by_itself_takes_something_away_and_adds_nothing(arguments: object) -> None:
+    tools = contracts(ORDER)
+    checker = Checker(tools)
+
+    def wrong(value: object) -> frozenset[tuple[str, Kind]]:
+        return frozenset([(one.pointer, one.kind) for one in checker.check("t", value)])
+
+    steps = mending(tools.contracts["t"], tools.documents, arguments, wrong, wrong(arguments))
+    assert len(steps) <= 8
+    for step in steps:
+        assert wrong(apply(Plan((step,)), arguments)) < wrong(arguments)
+
+
+def test_what_can_be_mended_is_told_beside_what_cannot() -> None:
+    tools = contracts(ORDER)
+    checker = Checker(tools)
+    arguments = {"emial": "a", "quantity": "2", "price": ["x"]}
+    told = checker.check("t", arguments)
+    assert plan(tools.contracts["t"], tools.documents, arguments, lambda value: not checker.check("t", value)) is None
+
+    def wrong(value: object) -> frozenset[tuple[str, Kind]]:
+        return frozenset([(one.pointer, one.kind) for one in checker.check("t", value)])
+
+    text = message(told, None, mending(tools.contracts["t"], tools.documents, arguments, wrong, wrong(arguments)))
+    assert "and is not enough by itself:" in text
+    assert 'rename "/emial" to "email"' in text
+    assert 'give "/quantity" as integer' in text
+    assert "/price" not in text.partition("not enough")[2]
 
 
 CANARY = "canary-7f3a"

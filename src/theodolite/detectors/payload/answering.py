@@ -20,8 +20,10 @@ SHOWN, WHOLE, TOLD = 64, 1_200, 8
 OFFERED = 5
 
 
-def message(divergences: Sequence[Divergence], found: Plan | None = None) -> str:
+def message(divergences: Sequence[Divergence], found: Plan | None = None, mending: Sequence[Step] = ()) -> str:
     """Return what a model needs to try again: where its call does not fit, what is due there, and what would help.
+
+    `found` is the plan, and `mending` what helps where there is none (`repair.mending`).
 
     At most 1,200 characters, of findings the first eight. No value of the call is in it. Names are the call's own words
     and may be hostile: they are quoted, cut to 64 characters, and spelled out where they are not plain ASCII.
@@ -42,6 +44,11 @@ def message(divergences: Sequence[Divergence], found: Plan | None = None) -> str
         lines.append(f"- and {len(wrong) - TOLD} more")
     if found is not None and found.steps:
         lines += ["What would fit, if it is what you mean:", *_advice(found.steps)]
+    elif mending:
+        lines += [
+            "What would mend a part of it, if it is what you mean, and is not enough by itself:",
+            *_advice(mending),
+        ]
     last = "Change the arguments and call again."
     text = "\n".join(lines)
     room = WHOLE - len(last) - 1

@@ -8,7 +8,8 @@ so. What is accepted already has no plan.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from enum import StrEnum
 from itertools import islice
 from types import MappingProxyType
@@ -22,15 +23,19 @@ from theodolite.contracts.document import child, is_list, is_object
 from theodolite.contracts.nodes import Node, expand, named, type_of, types_of
 from theodolite.contracts.splitting import split
 from theodolite.contracts.surface import speaking
-from theodolite.core.contract import Contract, Location
+from theodolite.core.contract import Contract
 from theodolite.core.errors import EventError
 from theodolite.detectors.payload.conversion import TEXT, TIMES, fitting, meant
 from theodolite.detectors.payload.values import plain
 
-__all__ = ("Op", "Plan", "Step", "apply", "distance", "plan")
+__all__ = ("Op", "Plan", "Step", "apply", "distance", "mending", "plan")
 
+# Says what is wrong with arguments, in any words.
+_Faults = Callable[[object], AbstractSet[Hashable]]
 # Steps of a plan, and places that are looked at (our choice): a call that needs more was meant for another contract.
 STEPS, PLACES, LEVELS = 16, 2_000, 40
+# Steps that are tried by themselves where there is no plan (our choice: a finding of each is what a model is told).
+FEW = 8
 # Two names are one name misspelt where at most a third of the longer one differs (our choice; see `distance`).
 ALIKE = 1 / 3
 # Longer names are not compared, nor more pairs of letters in all: it costs time, and is no slip.
@@ -102,7 +107,7 @@ def plan(
     `valid` says whether arguments are accepted; it is asked once for the arguments, and at most 18 times for plans.
     The arguments are not changed. Cost: at most 2,000 places of the arguments, and the questions.
 
-    >>> from theodolite.core.contract import Origin, Part
+    >>> from theodolite.core.contract import Location, Origin, Part
     >>> schema = {"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]}
     >>> tool = Contract(name="t", origin=Origin.MCP, parts=(Part(location=Location.ARGUMENTS, schema=schema),))
     >>> found = plan(tool, {}, {"Aeg": "7"}, lambda value: value == {"age": 7})
@@ -122,6 +127,41 @@ def plan(
         if fewer and _helps(fewer, value, valid):
             steps = fewer
     return Plan(steps)
+
+
+def mending(
+    contract: Contract,
+    documents: Mapping[str, object],
+    arguments: object,
+    wrong: _Faults,
+    before: AbstractSet[Hashable],
+) -> tuple[Step, ...]:
+    """Return the steps that each by itself take away something that is wrong, and add nothing: at most eight.
+
+    They are for arguments that have no plan, such as those of which one fault can be mended and another one not.
+    `wrong` says what is wrong with arguments, in any words, and `before` is what it says of these. It is asked at most
+    eight times, and not at all where more than eight things are wrong: it takes long then, and a model is not told all
+    of them.
+
+    >>> from theodolite.core.contract import Location, Origin, Part
+    >>> schema = {"properties": {"age": {"type": "integer"}}, "required": ["age", "name"]}
+    >>> tool = Contract(name="t", origin=Origin.MCP, parts=(Part(location=Location.ARGUMENTS, schema=schema),))
+    >>> wrong = lambda value: {"no name"} if value == {"age": 7} else {"no name", "no number"}
+    >>> [(step.op.value, step.pointer) for step in mending(tool, {}, {"age": "7"}, wrong, {"no name", "no number"})]
+    [('coerce', '/age')]
+    """
+    value, strange = plain(arguments)
+    if strange or len(before) > FEW:
+        return ()
+    steps = islice(_Search().steps(contract, documents, value), FEW)
+    return tuple([step for step in steps if _mends(step, value, before, wrong)])
+
+
+def _mends(step: Step, value: object, before: AbstractSet[Hashable], wrong: _Faults) -> bool:
+    try:
+        return wrong(_applied((step,), value)) < before
+    except EventError:  # it is one for what an earlier step has made
+        return False
 
 
 def apply(found: Plan, arguments: object) -> object:
