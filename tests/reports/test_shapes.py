@@ -30,6 +30,7 @@ from theodolite.reports.entries import document
 from theodolite.reports.html.page import HTMLWriter
 from theodolite.reports.junit import JUnitWriter
 from theodolite.reports.layout import plain
+from theodolite.reports.limits import ANSWERS, PIECES
 from theodolite.reports.shapes import misfit, words
 from theodolite.reports.text import TextReport
 from theodolite.reports.totals import Report, Run, Totals
@@ -200,6 +201,27 @@ def test_what_a_contract_allows_and_does_not_declare_is_told_with_each_call() ->
 def test_a_result_of_another_shape_is_told_between_the_calls() -> None:
     each = _text(_seen({"item": "tea"}, result='{"item": 7}'), calls=True).partition("Calls of session")[2]
     assert f'result: event 2: {words(Kind.TYPE_MISMATCH)}: at /item, expected "string", observed "integer"' in each
+
+
+def test_a_page_tells_a_result_of_another_shape_too() -> None:
+    page = _page(_seen({"item": 5}, result='{"item": 7}'))
+    assert f'event 2: {words(Kind.TYPE_MISMATCH)}: at /item, expected "string", observed "integer" (' in page
+    assert "Results" not in _page(_seen({"item": 5}, result='{"item": "tea"}'))
+
+
+def test_of_very_many_results_a_page_tells_the_first() -> None:
+    items = tuple([_piece("payload.type_mismatch", path=f"/{n}") for n in range(20)])
+    (session,) = document([_seen({"item": 5})], RUN).sessions
+    (model,) = [signal for signal in session.signals if signal.code == "payload.shape"]
+    wrong = [replace(model, code="payload.result", seq=n, about=n, evidence=items) for n in range(100, 130)]
+    stream = BytesIO()
+    writer = HTMLWriter(stream)
+    writer.add(replace(session, signals=(*session.signals, *wrong)))
+    writer.end(document([], RUN).summary)
+    page = stream.getvalue().decode()
+    assert page.count("(payload.type_mismatch)") == ANSWERS * PIECES + 1
+    assert "... and 12 more places that do not fit: --format json has all" in page
+    assert "... and 20 more results: --format json has all" in page
 
 
 def test_a_call_of_both_faults_keeps_its_passage_and_its_reasons() -> None:

@@ -65,7 +65,8 @@ def every_call(place: Place) -> Content:
     whole = table(what, names, rows, kind="calls")
     summary = element("summary", counted(len(calls), "call"))
     rest = more(len(calls) - len(rows), "calls with no higher score")
-    return section(f"{place.name}-calls", "Every call", element("details", summary, whole, rest), level=4)
+    every = element("details", summary, whole, rest)
+    return section(f"{place.name}-calls", "Every call", every, _results(place), level=4)
 
 
 def _said(goal: GoalReport) -> Content:
@@ -107,10 +108,9 @@ def _row(place: Place, call: CallReport) -> Markup:
 
 def _why(place: Place, call: CallReport) -> Content:
     """Return where a call does not fit its contract, and why it has its score, unless that alone alarmed."""
-    wrong = place.misfits.get(call.seq, ())
-    lines = [element("p", misfit(item)) for item in wrong[:PIECES]]
+    wrong = _wrong(place, call.seq)
     told = why(call) if call.score is not None and not alone(call) else None
-    return [lines, more(len(wrong) - PIECES, "places that do not fit"), told] if lines else told or "-"
+    return [wrong, told] if wrong or told else "-"
 
 
 def _briefly(place: Place, arguments: Sequence[ArgumentReport], count: int) -> Content:
@@ -119,6 +119,23 @@ def _briefly(place: Place, arguments: Sequence[ArgumentReport], count: int) -> C
         for item in arguments
     ]
     return [element("ul", items) if items else "-", more(count - len(items), "arguments")]
+
+
+def _results(place: Place) -> Content:
+    """Return where what came back does not fit what was published."""
+    seqs = [seq for seq in place.misfits if seq not in place.tools]
+    if not seqs:
+        return None
+    items = [element("li", _wrong(place, seq, f"event {seq}: ")) for seq in seqs[:ANSWERS]]
+    told = element("p", "Results of another shape than was published:")
+    return [told, element("ul", items), more(len(seqs) - ANSWERS, "results")]
+
+
+def _wrong(place: Place, seq: int, before: str = "") -> list[Content]:
+    """Return where a call or a result does not fit its contract, nothing where it does."""
+    wrong = place.misfits.get(seq, ())
+    lines = [element("p", before, misfit(item)) for item in wrong[:PIECES]]
+    return [*lines, more(len(wrong) - PIECES, "places that do not fit")] if lines else []
 
 
 def _source(place: Place, item: ArgumentReport, number: int | None = None) -> Content:
