@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import re
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NoReturn, Protocol
@@ -164,8 +164,8 @@ def _repeated(data: bytes) -> Iterator[str]:
     def note(pairs: list[tuple[str, object]]) -> dict[str, object]:
         made = dict(pairs)
         if len(made) < len(pairs):
-            names = [key for key, _ in pairs]
-            twice[id(made)] = [key for key in made if names.count(key) > 1]
+            times = Counter(key for key, _ in pairs)
+            twice[id(made)] = [key for key, count in times.items() if count > 1]
         return made
 
     stack: list[tuple[object, str]] = [(json.loads(data, object_pairs_hook=note), "")]

@@ -204,6 +204,10 @@ class Asked(StrEnum):
     __hash__ = str.__hash__
 
 
+class Exactly(Decimal):
+    """A number of another class."""
+
+
 class Held(Enum):
     LIST = ([1], [2])
     TEXT = "a"
@@ -232,7 +236,9 @@ def nested(levels: int) -> object:
 STRANGE: list[Callable[[], object]] = [
     lambda: {1: 2}, lambda: {None: 1, "a": 1}, lambda: {("a",): 1}, cyclic, lambda: shared(60), lambda: nested(200),
     lambda: nested(50_000), lambda: math.nan, lambda: {"a": math.inf}, lambda: 10**5_000, lambda: {"a": 10**400},
-    lambda: Decimal("NaN"), lambda: {"a": Decimal("1e999999")}, lambda: b"a", lambda: {"a": {1, 2}}, object,
+    lambda: Decimal("NaN"), lambda: Decimal("sNaN"), lambda: {"a": Exactly("1")},
+    lambda: {"account": Exactly("-Infinity")}, lambda: {"a": Decimal("1e999999")}, lambda: b"a",
+    lambda: {"a": {1, 2}}, object,
     lambda: Hostile("a"), lambda: {"a": Hostile("a")}, lambda: {Hostile("body"): 1}, lambda: {Hostile("a"): 1, "b": 2},
     lambda: {"body": Hostile("a")}, lambda: {"path": {Hostile("id"): 1}}, lambda: Liar(a=1), lambda: [Liar(a=1)],
     Table, lambda: {"a": Table()}, lambda: {"body": Table()}, lambda: {"path": Table()}, lambda: {"a": Held.LIST},
@@ -286,6 +292,20 @@ def test_nothing_raises_for_any_value_and_each_answer_takes_less_than_a_second(
     if offered is not None:
         assert fits(apply(offered, value))
     guard.check_result("t", value, status="200")
+
+
+class Name(str):
+    __slots__ = ()
+
+
+@pytest.mark.parametrize(
+    "number", [Decimal("1e400"), Decimal("1e999999"), Exactly("1e400"), Exactly("0.1"), Decimal(3)]
+)
+def test_a_decimal_is_the_same_number_on_either_road(number: Decimal) -> None:
+    guard = checker({"properties": {"a": {"type": "number"}, "b": {"type": "string"}}, "additionalProperties": False})
+    assert guard.check("t", {"a": number, "b": "x"}) == ()
+    assert guard.check("t", {"a": number, "b": Name("x")}) == ()
+    assert [one.kind for one in guard.check("t", {"b": number})] == [Kind.TYPE_MISMATCH]
 
 
 def test_a_plan_for_other_arguments_is_refused_and_says_so() -> None:

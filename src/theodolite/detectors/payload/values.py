@@ -236,10 +236,17 @@ class _Copying:
             return text
         if isinstance(value, int):
             return int.__index__(value)
-        if isinstance(value, float | Decimal):
+        if isinstance(
+            value, Decimal
+        ):  # plainly, as the engine knows it; not as a float, to which a large one is infinite
+            number = Decimal(value)
+            if not number.is_finite():
+                self._strange("NaN" if number.is_nan() else "Infinity")
+            return number
+        if isinstance(value, float):
             if not math.isfinite(value):
                 self._strange("NaN" if math.isnan(value) else "Infinity")
-            return value if isinstance(value, Decimal) else float.__float__(value)
+            return float.__float__(value)
         self._strange(type(value).__name__)
         return None
 
@@ -252,8 +259,10 @@ def word(value: object) -> str:
     """
     if isinstance(value, bool):
         return "boolean"
-    if isinstance(value, float | Decimal):
-        return "integer" if math.isfinite(value) and value == math.floor(value) else "number"
+    if isinstance(value, Decimal):
+        return "integer" if value.is_finite() and value == value.to_integral_value() else "number"
+    if isinstance(value, float):
+        return "integer" if value.is_integer() else "number"
     if isinstance(value, Enum) and not isinstance(value, str | int):
         return word(value.value)
     for kind, name in _WORDS:
