@@ -39,7 +39,8 @@ RULES: Mapping[str, Rule] = {
         "A reference leads nowhere, so that what it stands for is not checked.", "Correct the $ref."
     ),
     "guard.repeated_name": Rule(
-        "Two operations or tools have one name, so that a call cannot say which is meant.", "Rename one of them."
+        "A name stands in a list twice where it may stand once, such as in `required`; it counts once.",
+        "Leave one of them out.",
     ),
     "guard.repeated_key": Rule(
         "A key stands in its object more than once, and readers differ about which one counts; here the last one does.",
