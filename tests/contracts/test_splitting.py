@@ -92,11 +92,11 @@ def test_a_name_of_two_places_goes_to_the_first_that_has_none() -> None:
     assert told(split(contract, {"query": {"id": 1}, "id": 2})) == {"query id": 1, "path id": 2}
 
 
-def test_what_is_given_twice_is_unknown_the_second_time() -> None:
+def test_what_is_given_twice_is_told_the_second_time() -> None:
     found = split(operation("path id"), {"path": {"id": 1}, "path.id": 2, "id": 3})
-    assert (told(found), found.unknown) == ({"path id": 1}, ("/path.id", "/id"))
+    assert (told(found), found.unknown, found.twice) == ({"path id": 1}, (), ("/path.id", "/id"))
     found = split(operation(body=fields("a")), {"a": 1, "body.a": 2})
-    assert (found.body, found.unknown, found.where("/a")) == ({"a": 2}, ("/a",), "/body.a")
+    assert (found.body, found.unknown, found.twice, found.where("/a")) == ({"a": 2}, (), ("/a",), "/body.a")
 
 
 def test_an_entry_of_a_group_that_no_parameter_has_is_unknown() -> None:
@@ -195,7 +195,7 @@ def test_every_argument_goes_to_one_place_and_can_be_found_again(
     before = repr(arguments)
     found = split(contract, arguments)
     assert repr(arguments) == before
-    places = [given_.pointer for given_ in found.given] + list(found.unknown)
+    places = [given_.pointer for given_ in found.given] + [*found.unknown, *found.twice]
     if found.body is not UNSET:
         assert found.base == "/body" or is_mapping(found.body)
         places += [found.base] if found.base else [found.where(_pointer(name)) for name in _keys(found.body)]
@@ -234,6 +234,7 @@ def test_the_fast_way_splits_as_the_rules_do(
     slow = split(contract, MappingProxyType(arguments))
     assert set(map(repr, fast.given)) == set(map(repr, slow.given))
     assert (fast.absent, fast.body, set(fast.unknown)) == (slow.absent, slow.body, set(slow.unknown))
+    assert set(fast.twice) == set(slow.twice)
     assert (fast.base, fast.moved) == (slow.base, slow.moved)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Final
 
 from msgspec import UNSET, Struct, UnsetType
@@ -30,13 +30,15 @@ class Split(Struct, frozen=True, kw_only=True, gc=False):
 
     `given` has a value for each part that got one: the arguments as a whole of a tool, or the parameters of an
     operation; `absent` are its other parameters. `body` is UNSET where none is given. `unknown` are the pointers to the
-    arguments that belong to nothing. `where` leads a pointer within the body back into the arguments.
+    arguments that belong to nothing, `twice` to those whose place another one has taken. `where` leads a pointer within
+    the body back into the arguments.
     """
 
     given: tuple[Given, ...] = ()
     absent: tuple[Part, ...] = ()
     body: object | UnsetType = UNSET
     unknown: tuple[str, ...] = ()
+    twice: tuple[str, ...] = ()
     base: str = ""
     moved: Mapping[str, str] = {}
 
@@ -67,7 +69,8 @@ class Splitter:
     3. "path.id", "body.id" and "id__path" name place and parameter, unless a parameter or field has that very name.
     4. A flat name is the parameter of that name, in the order path, query, header, cookie, that has no value yet.
        Names of headers are the same whatever their case (RFC 9110, section 5.1).
-    5. The rest are fields of the body, where there is a body that is not given as a whole; else they are `unknown`.
+    5. The rest are fields of the body, where there is a body that is not given as a whole; else they are `unknown`, or
+       given `twice`, if their parameter or field has a value already.
 
     So a name that both path and body have goes to the path; the body's is given as "body.id", within `body`, or flat
     beside a "path.id". A required body of which nothing is given is an empty object, since flat arguments cannot say
@@ -162,6 +165,7 @@ class _Sorting:
         self._fields: dict[object, object] = {}
         self._moved: dict[str, str] = {}
         self._unknown: list[str] = []
+        self._twice: list[str] = []
         self._left = dict(arguments)
 
     def result(self) -> Split:
@@ -181,6 +185,7 @@ class _Sorting:
             absent=tuple(part for part in parameters if _key(part.location, part.name) not in self._given),
             body=body,
             unknown=tuple(self._unknown),
+            twice=tuple(self._twice),
             base=base,
             moved=self._moved,
         )
@@ -222,28 +227,36 @@ class _Sorting:
                 return
 
     def _give(self, part: Part | None, value: object, pointer: str) -> None:
-        key = _key(part.location, part.name) if part is not None else None
-        if part is None or key is None or key in self._given:
+        if part is None:
             self._unknown.append(pointer)
+        elif (key := _key(part.location, part.name)) in self._given:
+            self._twice.append(pointer)
         else:
             self._given[key] = Given(part, value, pointer)
+
+    def _rest(self, declared: Container[object]) -> None:
+        """Take what is left for nothing that it could belong to."""
+        for name in self._left:
+            (self._twice if name in declared or self._splitter.named(name) else self._unknown).append(
+                child("", str(name))
+            )
 
     def _body(self) -> tuple[object | UnsetType, str]:
         """Rules 2 and 5: the body, and the pointer to it."""
         splitter, left = self._splitter, self._left
         if not splitter.has_body:
-            self._unknown.extend(child("", str(name)) for name in left)
+            self._rest(())
             return UNSET, ""
         if "body" in left and ("body" not in splitter.fields or self._alone(left["body"])):
             body = left.pop("body")
-            self._unknown.extend(child("", str(name)) for name in left)
-            self._unknown.extend(self._moved.values())
+            self._rest({*splitter.fields, *(body if is_mapping(body) else ())})
+            self._twice.extend(self._moved.values())
             self._moved = {}
             return body, "/body"
         if not self._fields and not left and not splitter.needs_body:
             return UNSET, ""
         # What is given by its place wins over what is given flat.
-        self._unknown.extend(child("", str(name)) for name in left if name in self._fields)
+        self._twice.extend(child("", str(name)) for name in left if name in self._fields)
         return {**left, **self._fields}, ""
 
     def _alone(self, value: object) -> bool:

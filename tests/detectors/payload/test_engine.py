@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 import pytest
 from msgspec import UNSET
@@ -464,3 +464,83 @@ def test_a_tool_without_a_schema_is_not_judged(arguments: object) -> None:
 def test_an_operation_that_takes_nothing_is_judged_all_the_same() -> None:
     document = {"openapi": "3.1.0", "paths": {"/a": {"get": {"operationId": "a", "responses": {}}}}}
     assert kinds(Checker(read(document)).check("a", {"x": 1})) == [(Kind.UNDECLARED_FIELD, "/x")]
+
+
+class TestGivenTwice:
+    """A tool that takes the other one of two spellings would send what was not looked at."""
+
+    PARAMETERS: ClassVar[list[object]] = [
+        {"name": "id", "in": "path", "required": True, "schema": {"type": "integer"}},
+        {"name": "X-Id", "in": "header", "schema": {"type": "integer"}},
+    ]
+    BODY: ClassVar[dict[str, object]] = {"content": {"application/json": {"schema": {"properties": {"x": {}}}}}}
+    CHECKER = Checker(
+        read(
+            {
+                "openapi": "3.1.0",
+                "paths": {
+                    "/a/{id}": {
+                        "get": {"operationId": "bare", "parameters": PARAMETERS},
+                        "put": {"operationId": "full", "parameters": PARAMETERS, "requestBody": BODY},
+                    }
+                },
+            }
+        )
+    )
+
+    @pytest.mark.parametrize(
+        ("name", "arguments", "pointer"),
+        [
+            ("bare", {"id": 1, "x-id": 1, "X-ID": "z"}, "/X-ID"),
+            ("bare", {"path": {"id": 1}, "id": "z"}, "/id"),
+            ("bare", {"path.id": 1, "id__path": "z"}, "/id__path"),
+            ("full", {"id": 1, "body": {"x": 1}, "x": "z"}, "/x"),
+            ("full", {"id": 1, "body": {"y": 1}, "y": "z"}, "/y"),
+            ("full", {"id": 1, "body": {}, "body.x": "z"}, "/body.x"),
+        ],
+    )
+    def test_is_denied(self, name: str, arguments: dict[str, object], pointer: str) -> None:
+        found = [one for one in self.CHECKER.check(name, arguments) if one.denies]
+        assert [(one.kind, one.pointer) for one in found] == [(Kind.UNKNOWN_FIELD, pointer)]
+        assert not self.CHECKER.accepts(name, arguments)
+
+    def test_what_belongs_to_nothing_passes(self) -> None:
+        assert self.CHECKER.accepts("bare", {"id": 1, "y": 1})
+        assert self.CHECKER.accepts("full", {"id": 1, "body": {"x": 1}, "y": 1})
+        assert self.CHECKER.accepts("full", {"path.id": 1, "id": 2})
+
+
+class TestOneLocation:
+    CHECKER = TestGivenTwice.CHECKER
+
+    def test_names_of_headers_have_no_case(self) -> None:
+        assert self.CHECKER.check("bare", {"x-id": 1}, location=Location.HEADER) == ()
+        [found] = self.CHECKER.check("bare", {"x-id": "z"}, location=Location.HEADER)
+        assert (found.kind, found.pointer) == (Kind.TYPE_MISMATCH, "/x-id")
+
+    def test_what_is_not_published_there_is_told(self) -> None:
+        found = self.CHECKER.check("bare", {"id": 1, "no": 2}, location=Location.PATH)
+        assert [(one.kind, one.pointer, one.denies) for one in found] == [(Kind.UNDECLARED_FIELD, "/no", False)]
+
+
+def test_parameters_are_observed_as_well() -> None:
+    day = {"name": "day", "in": "query", "schema": {"type": "string", "format": "date"}}
+    paths = {"/a": {"get": {"operationId": "t", "parameters": [day]}}}
+    guard = Checker(read({"openapi": "3.1.0", "paths": paths}))
+    found = guard.observe("t", {"day": "2026-99-99"})
+    assert [(one.kind, one.pointer, one.denies) for one in found] == [(Kind.FORMAT_MISMATCH, "/day", False)]
+    assert guard.observe("t", {"day": "2026-99-99"}, location=Location.QUERY)[0].pointer == "/day"
+
+
+def test_a_result_is_made_ready_once() -> None:
+    tool = {
+        "name": "t",
+        "inputSchema": {},
+        "outputSchema": {"type": "object", "properties": {"a": {"type": "integer"}}},
+    }
+    guard = Checker(read([tool]))
+    assert guard.check_result("t", {"a": 1}) == ()
+    start = time.process_time()
+    for _ in range(1_000):
+        guard.check_result("t", {"a": 1})
+    assert time.process_time() - start < 0.05

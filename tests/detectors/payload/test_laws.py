@@ -129,7 +129,9 @@ def test_there_is_a_finding_that_denies_where_the_engine_refuses_and_nowhere_els
     plain_names = without_twice(whole)
     assert is_object(plain_names)
     engine = validator_for(plain_names)
-    assert denied(checker(whole).check("t", value)) is not engine.is_valid(value)
+    guard = checker(whole)
+    assert denied(guard.check("t", value)) is not engine.is_valid(value)
+    assert guard.accepts("t", value) is engine.is_valid(value)
 
 
 @pytest.mark.parametrize(

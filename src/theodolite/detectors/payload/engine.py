@@ -185,7 +185,7 @@ class Checker:
         fits = body is None or (not body.part.required if given.body is UNSET else body.valid(given.body))
         values = [(operation.parameters[one.part.location, one.part.name], one.value) for one in given.given]
         absent = any(part.required for part in given.absent)
-        return fits and not absent and all(ready.valid(one) for ready, one in values)
+        return fits and not absent and not given.twice and all(ready.valid(one) for ready, one in values)
 
     def observe(
         self, name: str, arguments: object, *, location: Location | None = None, media_type: str = ""
@@ -251,7 +251,7 @@ def _call(
 ) -> tuple[Divergence, ...]:
     """Return the findings of the parts of an operation, or of its parameters of one location, where they stand."""
     given = _split(operation, arguments, location)
-    found = [_undeclared(where) for where in given.unknown]
+    found = [_undeclared(where) for where in given.unknown] + [_twice(where) for where in given.twice]
     for one in given.given:
         found.extend(_one(operation.parameters[one.part.location, one.part.name], one.value, one.pointer))
     found.extend(
@@ -342,6 +342,12 @@ def _other_type(parts: Sequence[_Ready]) -> Divergence:
 
 def _undeclared(where: str) -> Divergence:
     return Divergence(kind=Kind.UNDECLARED_FIELD, pointer=where, expected="absent", observed="present", denies=False)
+
+
+def _twice(where: str) -> Divergence:
+    return Divergence(
+        kind=Kind.UNKNOWN_FIELD, pointer=where, expected="one value for a parameter or field", observed="another value"
+    )
 
 
 def _fits(published: str, given: str) -> bool:
