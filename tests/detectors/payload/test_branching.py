@@ -15,6 +15,7 @@ from theodolite.core.errors import ConfigError
 from theodolite.detectors.payload.branching import MAX_WAYS, Branching
 from theodolite.detectors.payload.engine import Checker
 
+EMPTY: dict[str, object] = {}
 INTEGER: dict[str, object] = {"type": "integer"}
 Twice = Callable[[dict[str, object]], dict[str, object]]
 TWICE: dict[str, Twice] = {
@@ -70,13 +71,14 @@ def test_ways_that_double_are_refused_in_older_drafts(draft: str) -> None:
         for n in range(60)
     }
     address = {"$schema": f"http://json-schema.org/{draft}/schema#"}
-    refused({**address, "definitions": {**defined, "d60": {}}, "allOf": [{"$ref": "#/definitions/d0"}]})
-    doubled_too = {
+    refused({**address, "definitions": {**defined, "d60": EMPTY}, "allOf": [{"$ref": "#/definitions/d0"}]})
+    doubled_too: dict[str, object] = {
         f"d{n}": {"allOf": [{"$ref": f"#/definitions/d{n + 1}"}, {"$ref": f"#/definitions/d{n + 1}"}]}
         for n in range(60)
     }
     name = "id" if draft == "draft-04" else "$id"
-    inner = {name: "http://x/inner", "definitions": {**doubled_too, "d60": {}}, "allOf": [{"$ref": "#/definitions/d0"}]}
+    definitions: dict[str, object] = {**doubled_too, "d60": EMPTY}
+    inner = {name: "http://x/inner", "definitions": definitions, "allOf": [{"$ref": "#/definitions/d0"}]}
     refused({**address, name: "http://x/root", "allOf": [inner]})
 
 
