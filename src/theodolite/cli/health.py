@@ -44,7 +44,7 @@ __all__ = (
     "told",
 )
 
-PACKAGES = ("theodolite", "anyio", "msgspec", "phonenumbers", "rich", "sqlalchemy", "typer")
+PACKAGES = ("theodolite", "anyio", "jsonschema-rs", "msgspec", "phonenumbers", "pyyaml", "rich", "sqlalchemy", "typer")
 # Seconds that a bare import of this package may take before something is wrong with the machine.
 _IMPORT = 30
 

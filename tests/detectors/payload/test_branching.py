@@ -71,7 +71,8 @@ def test_ways_that_double_are_refused_in_older_drafts(draft: str) -> None:
         for n in range(60)
     }
     address = {"$schema": f"http://json-schema.org/{draft}/schema#"}
-    refused({**address, "definitions": {**defined, "d60": EMPTY}, "allOf": [{"$ref": "#/definitions/d0"}]})
+    whole: dict[str, object] = {**defined, "d60": EMPTY}
+    refused({**address, "definitions": whole, "allOf": [{"$ref": "#/definitions/d0"}]})
     doubled_too: dict[str, object] = {
         f"d{n}": {"allOf": [{"$ref": f"#/definitions/d{n + 1}"}, {"$ref": f"#/definitions/d{n + 1}"}]}
         for n in range(60)
