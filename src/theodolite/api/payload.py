@@ -14,7 +14,7 @@ from functools import partial, wraps
 from threading import Lock
 from typing import ParamSpec, Protocol, TypeVar
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from theodolite.api.specified import Model, Spec, contracts_of
@@ -52,7 +52,6 @@ T = TypeVar("T")
 # The three kinds of the guard that users come from; `OpenAPIDivergence.exactly` says more.
 OpenAPIDivergenceKind = Group
 
-_NONE: Mapping[str, object] = {}
 _LOG = logging.getLogger("theodolite.payload")
 # The paper that agent-airlock's preset names. It measured smells of documentation, and no rate of drift.
 _ADVISORY = "https://arxiv.org/abs/2605.14312"
@@ -184,12 +183,12 @@ class OpenAPIDriftGuard:
         """Return what to do about a call; what it was given is neither changed nor kept.
 
         `args` are the flat arguments by name, which are taken to parameters and body by name, or the body itself where
-        it is no object; None is a call without any. Does not raise for what `args` holds.
+        it is no object; None is a call without any, and without a body. Does not raise for what `args` holds.
         """
         fitting = self._fitting.get(operation_id) if _is_text(operation_id) else None
         if fitting is None:
             return self._unknown(operation_id)
-        arguments = _NONE if args is None else args
+        arguments = UNSET if args is None else args
         found = self._checker.check(operation_id, arguments)
         if not found and not self._looks_on:
             return fitting
@@ -236,7 +235,7 @@ class OpenAPIDriftGuard:
         >>> new.attribute(operation_id="pay", args={"amount": 3}, pinned=old).value
         'contract'
         """
-        arguments = _NONE if args is None else args
+        arguments = UNSET if args is None else args
         return attribution(partial(pinned._takes, operation_id), partial(self._takes, operation_id), arguments)
 
     def _takes(self, operation_id: str, arguments: object) -> bool:
