@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
+from itertools import islice
 
 from msgspec import Struct
 
@@ -31,6 +32,8 @@ STEPS, LEVELS = 2_000_000, 80
 # How often one pair is compared again, where what was found rests on pairs that are not shown yet (our choice): a
 # schema that leads back to itself in many ways would double the work with each level.
 _AGAIN = 32
+# Places of one pair that are told of (our choice): schemas that lead to each other have more ways than anybody reads.
+_KEPT = 500
 # Schemas of one place on the left times those on the right (our choice): each is compared with each.
 _TOGETHER = 40_000
 # What is compared as it is written, because no rule says which of two is narrower.
@@ -69,13 +72,27 @@ class Missed(Struct, frozen=True):
 
 
 _Found = tuple[Missed, ...]
+_Key = tuple[frozenset[int], frozenset[int]]
+
+
+class _Resting(Struct, gc=False):
+    """What was found of a pair, which is true if the pair of that level is, or of a level in between.
+
+    It counts while all of them are under way: when one of them fails, all that was found since it began is dropped.
+    """
+
+    found: _Found
+    left: _Nodes
+    right: _Nodes
+    level: int
 
 
 class Inclusion:
     """Compares schemas and remembers what it has compared; made once for two sets of documents.
 
     The work is bounded: beyond two million pairs, 80 levels, 32 times the same pair or 40,000 pairs at one place, all
-    that is left is missed. Cost of a pair: linear in its keywords, quadratic in branches of a union.
+    that is left is missed. Of one pair 500 places are told of. Cost of a pair: linear in its keywords, quadratic in
+    branches of a union.
 
     >>> narrow, wide = Node({"type": "integer"}), Node({"type": "number", "minimum": 0})
     >>> [(missed.keyword, missed.what) for missed in Inclusion().missed(narrow, wide)]
@@ -84,27 +101,32 @@ class Inclusion:
 
     def __init__(self, steps: int = STEPS) -> None:
         self._steps = steps
-        self._known: dict[tuple[frozenset[int], frozenset[int]], tuple[_Found, _Nodes, _Nodes]] = {}
-        self._under_way: dict[tuple[frozenset[int], frozenset[int]], int] = {}
+        self._known: dict[_Key, tuple[_Found, _Nodes, _Nodes]] = {}
+        self._under_way: dict[_Key, int] = {}
+        self._resting: dict[_Key, _Resting] = {}
         self._assumed = LEVELS
-        self._tried: dict[tuple[frozenset[int], frozenset[int]], int] = {}
+        self._tried: dict[_Key, int] = {}
 
     def missed(self, left: Node, right: Node) -> tuple[Missed, ...]:
         """Return where the right may refuse what the left accepts; nothing where it refuses none of it."""
         return self._within(expand(left), expand(right))
 
     def _within(self, left: _Nodes, right: _Nodes) -> _Found:
-        mine = {id(node.schema) for node in left}
-        right = tuple([node for node in right if node.schema is not True and id(node.schema) not in mine])
+        left, mine = _saying(left)
+        right = _saying([node for node in right if node.schema is not True and id(node.schema) not in mine])[0]
         if not right or not types_of(left):
             return ()
-        key = (frozenset(mine), frozenset([id(node.schema) for node in right]))
+        key = (mine, frozenset([id(node.schema) for node in right]))
         known = self._known.get(key)
         if known is not None:
             return known[0]
         if (level := self._under_way.get(key)) is not None:
             self._assumed = min(self._assumed, level)
             return ()
+        resting = self._resting.get(key)
+        if resting is not None:
+            self._assumed = min(self._assumed, resting.level)
+            return resting.found
         self._steps -= 1
         depth = len(self._under_way)
         tried = self._tried[key] = self._tried.get(key, 0) + 1
@@ -113,14 +135,27 @@ class Inclusion:
             return (Missed("", "", "too large or too deep to compare"),)
         return self._compared(key, left, right, depth)
 
-    def _compared(self, key: tuple[frozenset[int], frozenset[int]], left: _Nodes, right: _Nodes, depth: int) -> _Found:
+    def _compared(self, key: _Key, left: _Nodes, right: _Nodes, depth: int) -> _Found:
         outer, self._assumed = self._assumed, LEVELS
         self._under_way[key] = depth
-        found = tuple(dict.fromkeys(self._all(left, right)))
+        before = len(self._resting)
+        found = _few(dict.fromkeys(self._all(left, right)))
         del self._under_way[key]
-        # What rests on a pair further out that is not shown yet may not be used anywhere else.
-        if self._assumed >= depth or any(missed.why is Why.NARROWER for missed in found):
+        since = list(islice(reversed(self._resting), len(self._resting) - before))
+        if not _shown(found):
+            # What was shown in between may rest on this pair.
+            for one in since:
+                del self._resting[one]
             self._known[key] = (found, left, right)  # with the schemas, whose ids these are
+        elif self._assumed >= depth:
+            for one in since:
+                rested = self._resting.pop(one)
+                self._known[one] = (rested.found, rested.left, rested.right)
+            self._known[key] = (found, left, right)
+        else:
+            for one in since:
+                self._resting[one].level = min(self._resting[one].level, self._assumed)
+            self._resting[key] = _Resting(found, left, right, self._assumed)
         self._assumed = min(outer, self._assumed if self._assumed < depth else LEVELS)
         return found
 
@@ -326,6 +361,18 @@ def _words(types: frozenset[str]) -> str:
         types = types - {"integer"}
     names = ["number" if kind == "fraction" else kind for kind in types]
     return "any" if types >= EVERY_TYPE - {"integer"} else " or ".join(sorted(names)) or "nothing"
+
+
+def _saying(nodes: Iterable[Node]) -> tuple[_Nodes, frozenset[int]]:
+    """Return nodes without those that are references and nothing else, whose targets are among them; and the ids."""
+    told = {id(node.schema): node for node in nodes if [*node.keywords] != ["$ref"] or node.followed() is None}
+    return tuple(told.values()), frozenset(told)
+
+
+def _few(found: Iterable[Missed]) -> _Found:
+    """Return at most as many as are kept of one pair, those that refuse first: none of them is taken for shown."""
+    every = tuple(found)
+    return every if len(every) <= _KEPT else tuple(sorted(every, key=lambda missed: missed.why is Why.DECLARED)[:_KEPT])
 
 
 def _shown(found: _Found) -> bool:
