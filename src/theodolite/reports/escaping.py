@@ -9,38 +9,14 @@ from __future__ import annotations
 
 import html
 import re
-import unicodedata
+
+from theodolite.core.text import inert
 
 __all__ = ("ascii_json", "escaped", "inert")
 
-# Letters and marks that are printable by their category and yet show nothing (Default_Ignorable_Code_Point of Unicode).
-_UNSEEN = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
-)
-# No written language stacks more marks on one letter; a tower of them covers the lines above.
-_MARKS = 4
-# `##vso[`, `##[` and `##teamcity[` count anywhere in a line; `::error` where a line begins, which wrapping may move.
-_COMMAND = re.compile(r"#(?=#[\w.]*\[)|:(?=:[A-Za-z])")
 # In JSON these stand in strings alone: what is not ASCII and what a CI system reads, and what HTML reads.
 _NOT_PLAIN = re.compile(r"[^\n\x20-\x7e]|#(?=#)|:(?=:[A-Za-z])")
 _MARKUP = "<>&"
-
-
-def inert(text: str, limit: int | None = None) -> str:
-    r"""Return text that shows what it holds and does nothing, on one line and of at most about `limit` characters.
-
-    What is not printable, or is not seen, is spelled out as Python does; a backslash of the text stays as it is, so
-    that the original cannot be told from the result: that is what the JSON forms are for.
-
-    >>> print(inert("\x1b[2J\u202e[red]two\nlines"))
-    \x1b[2J\u202e[red]two\nlines
-    >>> print(inert("##vso[task.complete] ::error::", 24))
-    \x23#vso[task.complete] ... [30 characters]
-    """
-    shown = _spelled(text if limit is None else text[:limit])
-    if limit is None or len(shown) <= limit >= len(text):
-        return shown
-    return f"{shown[:limit]}... [{len(text)} characters]"
 
 
 def escaped(text: str, limit: int | None = None) -> str:
@@ -52,28 +28,6 @@ def escaped(text: str, limit: int | None = None) -> str:
     &lt;b title=&quot;x&quot;&gt;\x00
     """
     return html.escape(inert(text, limit))
-
-
-def _spelled(text: str) -> str:
-    if not text.isascii():
-        text = _without_unseen(text)
-    elif not text.isprintable():
-        text = "".join([char if char.isprintable() else _spell(char) for char in text])
-    return _COMMAND.sub(lambda match: _spell(match[0]), text) if "##" in text or "::" in text else text
-
-
-def _without_unseen(text: str) -> str:
-    shown: list[str] = []
-    marks = 0
-    for char in text:
-        marks = marks + 1 if unicodedata.category(char) in {"Mn", "Me"} else 0
-        seen = char.isprintable() and marks <= _MARKS and not _UNSEEN.match(char)
-        shown.append(char if seen else _spell(char))
-    return "".join(shown)
-
-
-def _spell(char: str) -> str:
-    return char.encode("unicode_escape").decode("ascii") if not " " <= char <= "~" else f"\\x{ord(char):02x}"
 
 
 def ascii_json(document: bytes) -> bytes:
