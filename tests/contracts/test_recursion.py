@@ -46,7 +46,8 @@ DEFINED: st.SearchStrategy[Mapping[str, object]] = st.one_of(
     st.lists(PLAIN, min_size=2, max_size=3).map(union("anyOf")),
     st.lists(OBJECTS, min_size=2, max_size=2).map(union("allOf")),
 )
-DOCUMENTS: st.SearchStrategy[Mapping[str, Mapping[str, object]]] = st.fixed_dictionaries(dict.fromkeys(NAMES, DEFINED))
+EACH: dict[str, st.SearchStrategy[Mapping[str, object]]] = dict.fromkeys(NAMES, DEFINED)
+DOCUMENTS: st.SearchStrategy[Mapping[str, Mapping[str, object]]] = st.fixed_dictionaries(EACH)
 ATOMS: st.SearchStrategy[object] = st.sampled_from([None, 1, 2, 1.5, "x", "y", True])
 
 
