@@ -126,3 +126,10 @@ def test_what_to_do_with_a_damaged_file_of_pins_is_said(theodolite: Run, home: P
         done = theodolite("pin", command, "a.json")
         assert done.exit_code == 2
         assert "restore it, or move it away" in done.stderr
+
+
+def test_a_call_of_a_tool_without_a_schema_is_not_judged(theodolite: Run, home: Path) -> None:
+    saved(home / "tools.json", EVIL)
+    (home / "body.json").write_text("{}", encoding="utf-8")
+    done = theodolite("guard", "check", "tools.json", "evil", "body.json")
+    assert (done.exit_code, "nothing to judge" in done.stdout) == (3, True)

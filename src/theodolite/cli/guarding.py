@@ -149,7 +149,7 @@ def checked(call: Call, form: Told, fail_on: Heavy, output: Path | None = None) 
     account = Account(
         verb="guard check",
         files=(str(spec), str(body)),
-        outcome=Outcome.CLEAN,
+        outcome=Outcome.NOT_ENOUGH_EVIDENCE if contract.opaque else Outcome.CLEAN,
         found=tuple([structs.replace(one, file=file or str(spec)) for one in found]),
         contracts=(contract.name,),
         advice=advice,
