@@ -7,17 +7,15 @@ not plain ASCII.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from difflib import get_close_matches
 
 from theodolite.core.contract import Divergence, Kind
-from theodolite.detectors.payload.repair import NAME, Op, Plan, Step
+from theodolite.detectors.payload.naming import nearest
+from theodolite.detectors.payload.repair import Op, Plan, Step
 
 __all__ = ("message", "reason", "unknown")
 
 # What a message shows: characters of a name, of all, and findings (our choice: what a model needs for its next try).
 SHOWN, WHOLE, TOLD = 64, 1_200, 8
-# Names of tools that it offers to who called for none (our choice).
-OFFERED = 5
 
 
 def message(divergences: Sequence[Divergence], found: Plan | None = None, mending: Sequence[Step] = ()) -> str:
@@ -90,9 +88,9 @@ def unknown(name: object, known: Iterable[str]) -> str:
     Change the name and call again.
     """
     names = list(known)
-    near = get_close_matches(name[:NAME], names, n=OFFERED, cutoff=0.6) if isinstance(name, str) else []
-    listed = ", ".join([_quoted(one) for one in near or names[:OFFERED]])
-    more = "" if near or len(names) <= OFFERED else f", and {len(names) - OFFERED} more"
+    offered, near = nearest(name, names)
+    listed = ", ".join(map(_quoted, offered))
+    more = f", and {len(names) - len(offered)} more" if len(names) > len(offered) else ""
     hint = f"Did you mean {listed}?" if near else f"There is {listed}{more}." if names else "There is none."
     return (
         f"The call was not made: there is no tool or operation of that name.\n{hint}\nChange the name and call again."
