@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from theodolite.contracts import read as published
 from theodolite.contracts.difference import Grade, difference, worst
+from theodolite.contracts.lint import Flaw, lint
 from theodolite.contracts.pinning import FORM, Pinned, Pins, pinned, read, verify, write
 from theodolite.contracts.sealing import seal
 from theodolite.core.contract import Contract, Contracts, Location, Origin, Part, Schema
@@ -238,3 +239,41 @@ def test_the_file_is_written_the_same_each_time() -> None:
     pins = Pins(sources={"b": pinned(tool(ANY)), "a": Pinned(pins={})})
     assert write(pins) == write(Pins(sources={"a": pins.sources["a"], "b": pins.sources["b"]}))
     assert msgspec.json.decode(write(pins))["theodolite_pins"] == FORM
+
+
+def described(said: str) -> Contracts:
+    query = {"name": "q", "in": "query", "description": said, "schema": {"type": "integer"}}
+    content = {"application/json": {"schema": {"type": "array", "title": "T"}}}
+    operation = {
+        "operationId": "a",
+        "parameters": [query],
+        "requestBody": {"description": said, "content": content},
+        "responses": {"200": {"description": said, "content": content}},
+    }
+    return published({"openapi": "3.1.0", "paths": {"/a": {"post": operation}}})
+
+
+def described_before_3(said: str) -> Contracts:
+    query = {"name": "q", "in": "query", "description": said, "type": "integer"}
+    body = {"name": "b", "in": "body", "description": said, "schema": {"type": "array"}}
+    responses = {"200": {"description": said, "schema": {"type": "array"}}}
+    operation = {"operationId": "a", "parameters": [query, body], "responses": responses}
+    return published({"swagger": "2.0", "paths": {"/a": {"post": operation}}})
+
+
+@pytest.mark.parametrize("form", [described, described_before_3])
+def test_what_is_said_of_a_part_is_watched(form: Callable[[str], Contracts]) -> None:
+    changes = verify(pinned(form("This.")), form("That."))
+    assert sorted((one.location or "", one.pointer, one.keyword, one.grade) for one in changes) == [
+        (Location.BODY, "", "description", Grade.TEXT_ONLY),
+        (Location.QUERY, "/q", "description", Grade.TEXT_ONLY),
+        (Location.RESULT, "", "description", Grade.TEXT_ONLY),
+    ]
+    assert {one.what.removeprefix("200: ") for one in changes} == {'"This." -> "That."'}
+
+
+@pytest.mark.parametrize("form", [described, described_before_3])
+def test_a_parameter_that_is_described_is_not_told_of(form: Callable[[str], Contracts]) -> None:
+    told = [note.pointer for note in lint(form("")).notes if note.flaw is Flaw.FIELD_UNDESCRIBED]
+    assert told == ["/q"]
+    assert not [note for note in lint(form("This.")).notes if note.flaw is Flaw.FIELD_UNDESCRIBED]

@@ -25,7 +25,7 @@ _Pins = Annotated[Path, typer.Option("--pins", metavar="PINS", help="The file of
 def _pin() -> None:
     """Keep contracts as they were agreed to, and see when they change.
 
-    A pin has the hash of name, description, schemas and annotations of a tool or operation, and enough of the contract
+    A pin has the hash of name, descriptions, schemas and annotations of a tool or operation, and enough of the contract
     to say what changed; a tool without a schema has one, too. Keep the file under version control: whoever can write it
     can agree to anything.
     """

@@ -175,6 +175,7 @@ class _Pair(Struct, frozen=True):
             yield self._change(grade, new, "", "required", what)
         if (old.style, old.explode) != (new.style, new.explode):
             yield self._change(Grade.BREAKING, new, "", "style", "written in another way")
+        yield from self._described(old, new)
         one, other = Node(old.schema, self.before), Node(new.schema, self.after)
         for missed in self.memory.inclusion.missed(one, other):
             grade = Grade.WIDENING if missed.why is Why.DECLARED else Grade.BREAKING
@@ -208,6 +209,7 @@ class _Pair(Struct, frozen=True):
                 yield self._change(grade, part, "", "", f"{_called(part)} is described now")
 
     def _result(self, old: Part, new: Part) -> Iterator[Change]:
+        yield from self._described(old, new)
         one, other = Node(old.schema, self.before), Node(new.schema, self.after)
         for missed in self.memory.inclusion.missed(other, one):
             yield self._missed(Grade.BREAKING, new, _turned(missed))
@@ -220,6 +222,11 @@ class _Pair(Struct, frozen=True):
             else:
                 grade, what = Grade.TEXT_ONLY, replaced(spoken.before, spoken.after)
             yield self._change(grade, new, spoken.pointer, spoken.keyword, what)
+
+    def _described(self, old: Part, new: Part) -> Iterator[Change]:
+        if old.description != new.description:
+            words = changed(old.description or UNSET, new.description or UNSET)
+            yield self._change(Grade.TEXT_ONLY, new, "", "description", words)
 
     def _missed(self, grade: Grade, part: Part, missed: Missed) -> Change:
         return self._change(grade, part, missed.pointer, missed.keyword, missed.what)

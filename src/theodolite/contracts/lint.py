@@ -198,7 +198,8 @@ class _Reader:
             typed = any(types_of(expand(one)) != EVERY_TYPE for one in here.nodes)
             self.fields += here.is_field
             self.typed += here.is_field and typed
-            for flaw, at, what in _flaws(group, typed=typed, is_field=here.is_field, is_root=not here.pointer):
+            undescribed = here.is_field and not (here.pointer == start and part.description)
+            for flaw, at, what in _flaws(group, typed=typed, undescribed=undescribed, is_root=not here.pointer):
                 pointer = f"{here.pointer}{at}"
                 place = (flaw, contract.name, part.location, pointer)
                 mark = (flaw, at, *own) if own else place
@@ -230,7 +231,9 @@ def _asks(part: Part) -> bool:
     return part.schema is not True and part.schema != {}
 
 
-def _flaws(group: tuple[Node, ...], *, typed: bool, is_field: bool, is_root: bool) -> Iterator[tuple[Flaw, str, str]]:
+def _flaws(
+    group: tuple[Node, ...], *, typed: bool, undescribed: bool, is_root: bool
+) -> Iterator[tuple[Flaw, str, str]]:
     """Yield the flaws of one place: what it is, where below the place, and what to do."""
     said: dict[str, object] = {}
     for one in group:
@@ -241,7 +244,7 @@ def _flaws(group: tuple[Node, ...], *, typed: bool, is_field: bool, is_root: boo
         binary = said.get("format") == "binary" or "contentMediaType" in said or "contentEncoding" in said
         untyped = Flaw.NO_TYPE, "", "give it a type: now it takes everything"
         yield (Flaw.BINARY, "", _BINARY) if binary else untyped
-    if is_field and not said.get("description") and not said.get("title"):
+    if undescribed and not said.get("description") and not said.get("title"):
         yield Flaw.FIELD_UNDESCRIBED, "", "say what it is"
     if said.get("type") == "object" or (typed and "properties" in said):
         yield from _objects(said, group, is_root=is_root)

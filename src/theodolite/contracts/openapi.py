@@ -44,7 +44,12 @@ class OpenAPIOperations(Operations):
             required = body.node.get("required") is True
             for media_type, schema, pointer in self._content(body, self.request, name):
                 yield Part(
-                    location=Location.BODY, schema=schema, required=required, media_type=media_type, pointer=pointer
+                    location=Location.BODY,
+                    schema=schema,
+                    required=required,
+                    media_type=media_type,
+                    pointer=pointer,
+                    description=text_of(body.node, "description"),
                 )
 
     def results(self, operation: Place, name: str) -> Iterator[Part]:
@@ -52,7 +57,12 @@ class OpenAPIOperations(Operations):
         for status, response in self.below(operation, "responses"):
             for media_type, schema, pointer in self._content(response, self.response, name):
                 yield Part(
-                    location=Location.RESULT, schema=schema, media_type=media_type, status=status, pointer=pointer
+                    location=Location.RESULT,
+                    schema=schema,
+                    media_type=media_type,
+                    status=status,
+                    pointer=pointer,
+                    description=text_of(response.node, "description"),
                 )
 
     def fields(self, operation: Place, parameters: tuple[Parameter, ...]) -> frozenset[str]:
@@ -108,6 +118,7 @@ class OpenAPIOperations(Operations):
             style=style,
             explode=explode is True,
             pointer=pointer,
+            description=text_of(node, "description"),
         )
 
     def _content(self, place: Place, registry: Registry, contract: str) -> Iterator[tuple[str, Schema, str]]:

@@ -14,10 +14,10 @@ from theodolite.core.contract import Contracts, Location, Origin, Part, Schema
 
 __all__ = ("SwaggerOperations", "read_swagger")
 
-# What of a parameter is its schema (Swagger 2.0, Parameter Object); the rest says where it goes.
+# What of a parameter is its schema (Swagger 2.0, Parameter Object), with its words; the rest says where it goes.
 _SCHEMA = frozenset({
-    "default", "enum", "exclusiveMaximum", "exclusiveMinimum", "format", "items", "maxItems", "maxLength", "maximum",
-    "minItems", "minLength", "minimum", "multipleOf", "pattern", "type", "uniqueItems",
+    "default", "description", "enum", "exclusiveMaximum", "exclusiveMinimum", "format", "items", "maxItems",
+    "maxLength", "maximum", "minItems", "minLength", "minimum", "multipleOf", "pattern", "type", "uniqueItems",
 })  # fmt: skip
 _FORM = "formData"
 _FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
@@ -65,7 +65,12 @@ class SwaggerOperations(Operations):
                 self.gap(pointer, FILE_BACK, name)
             for media_type in media_types:
                 yield Part(
-                    location=Location.RESULT, schema=schema, media_type=media_type, status=status, pointer=pointer
+                    location=Location.RESULT,
+                    schema=schema,
+                    media_type=media_type,
+                    status=status,
+                    pointer=pointer,
+                    description=text_of(response.node, "description"),
                 )
 
     def fields(self, operation: Place, parameters: tuple[Parameter, ...]) -> frozenset[str]:
@@ -127,6 +132,7 @@ class SwaggerOperations(Operations):
                 required=parameter.required,
                 media_type=media_type,
                 pointer=pointer,
+                description=text_of(node, "description"),
             )
 
     def _form(self, operation: Place, form: list[Parameter], name: str) -> Iterator[Part]:

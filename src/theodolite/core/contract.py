@@ -44,7 +44,8 @@ class Part(Struct, frozen=True, kw_only=True):
 
     `name` is that of a parameter and empty elsewhere; `media_type` is that of a body or result of an operation (several
     parts where several are published); `status` is the status or range of statuses that a result belongs to ("200",
-    "2XX", "default"). `schema` may hold `$ref`s into `Contracts.documents`, always with the absolute URI in them.
+    "2XX", "default"); `description` is what is said of the part beside its schema. `schema` may hold `$ref`s into
+    `Contracts.documents`, always with the absolute URI in them.
     """
 
     location: Location
@@ -56,6 +57,7 @@ class Part(Struct, frozen=True, kw_only=True):
     explode: bool = True
     status: str = ""
     pointer: str = ""
+    description: str = ""
 
     def plainness(self) -> int:
         """Return 0 for JSON, and more the less its media type is like it."""
