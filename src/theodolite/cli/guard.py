@@ -112,7 +112,8 @@ def check(  # noqa: PLR0917 - every option is an argument: that is how typer rea
     warning is a key that BODY has twice; notes are fields that SPEC neither declares nor refuses, read-only ones, and
     formats that do not fit.
 
-    Exit status: 0 nothing counts, 1 something does, 2 SPEC or BODY cannot be read, or SPEC has no such OPERATION.
+    Exit status: 0 nothing counts, 1 something does, 2 SPEC or BODY cannot be read, or SPEC has no such OPERATION,
+    3 OPERATION is a tool without a schema, whose calls are not judged.
     """
     with answering():
         from theodolite.cli.guarding import Call, checked  # noqa: PLC0415 - costs more than --help does
