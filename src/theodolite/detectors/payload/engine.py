@@ -158,9 +158,9 @@ class Checker:
         operation = self._operations.get(name)
         if operation is None:
             return (_unknown(),)
-        if operation.opaque:
-            return ()
         if location is None and not media_type and _accepted(operation.quick, arguments):
+            return ()
+        if operation.opaque:
             return ()
         if operation.tool is not None:
             return _read_and_told(operation.tool, arguments)

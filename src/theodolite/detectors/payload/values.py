@@ -32,7 +32,7 @@ _FAULTS = (ArithmeticError, AttributeError, LookupError, OSError, RuntimeError, 
 # Some text: comparing it makes the engine read the strings, which is how it meets lone surrogates.
 TEXT = "\x00theodolite"
 # References in what is checked without another look (our choice). Reading them all takes 0.2 ms at most.
-_FEW = 20_000
+_FEW, _LEVEL = 20_000, 20_000 // MAX_DEPTH
 # Containers that are looked into at once (our choice): more than a level of a usual body holds. Of a list that is met
 # over and over so many copies are held for a moment.
 _AT_ONCE = 256
@@ -53,12 +53,12 @@ def few(value: object) -> bool:
     (False, True)
     """
     level = get_referents(value)
-    met = 0
-    while level:
-        met += len(level) + _FEW // MAX_DEPTH
-        if met > _FEW:
+    room = _FEW
+    while size := len(level):
+        room -= size + _LEVEL
+        if room < 0:
             return False
-        level = get_referents(*level) if len(level) <= _AT_ONCE else _below(level, _FEW)
+        level = get_referents(*level) if size <= _AT_ONCE else _below(level, _FEW)
     return True
 
 
