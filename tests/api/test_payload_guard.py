@@ -198,6 +198,97 @@ class TestLog:
         assert vars(record)["operation_id"] == "createUser"
         assert vars(record)["divergences"] == ["type_mismatch:/email", "type_mismatch:/age"]
 
+    def test_a_log_that_cannot_be_written_stops_no_call(self) -> None:
+        class Broken(logging.Handler):
+            def emit(self, record: logging.LogRecord) -> None:
+                raise OSError(record.name)
+
+        log, broken = logging.getLogger("theodolite.payload"), Broken()
+        log.addHandler(broken)
+        try:
+            assert decided({}, mode="warn").verdict is OpenAPIDriftVerdict.ALLOW_WARN
+            assert decided({}, mode="warn", operation="other").allowed
+
+            @vaccinate_openapi(SPEC, drift_mode="warn")("createUser")
+            def create_user(email: str) -> str:
+                return email
+
+            assert create_user("a@b.co") == "a@b.co"
+        finally:
+            log.removeHandler(broken)
+
+
+CONTROL = "\x1b[2J\nERROR forged line\u202e\r##vso[task.complete]"
+SECRET = "sk-live-4f9a8b7c6d5e4f3a2b1c0d9e"
+MAPS = [
+    {
+        "name": "op",
+        "inputSchema": {
+            "type": "object",
+            "additionalProperties": False,
+            "properties": {"m": {"type": "object", "additionalProperties": {"type": "integer"}}},
+        },
+    }
+]
+
+
+def is_inert(text: str) -> bool:
+    return text.isprintable() and "##vso[" not in text
+
+
+class TestHostileNames:
+    @pytest.mark.parametrize("args", [{CONTROL: 1}, {"m": {CONTROL: "x"}}, {"m": {"a": {CONTROL: 1}}}])
+    def test_what_a_terminal_or_a_log_would_obey_is_spelled_out(
+        self, args: object, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        for mode in ("strict", "warn"):
+            decision = OpenAPIDriftGuard(spec=MAPS, drift_mode=mode).evaluate(operation_id="op", args=args)
+            assert is_inert(decision.detail)
+            assert is_inert(str(OpenAPIDriftViolation(decision)).replace("\n", ""))
+            assert not any(line.startswith("ERROR") for line in str(OpenAPIDriftViolation(decision)).splitlines())
+            assert all(is_inert(one.field) for one in decision.divergences)
+        [record] = caplog.records
+        assert is_inert(record.getMessage())
+        assert all(map(is_inert, vars(record)["divergences"]))
+
+    @given(st.text())
+    def test_names_of_any_text_do_nothing(self, name: str) -> None:
+        guard = OpenAPIDriftGuard(spec=MAPS, observe=True)
+        for args in ({name: 1}, {"m": {name: "x"}}):
+            decision = guard.evaluate(operation_id="op", args=args)
+            assert is_inert(decision.detail)
+            assert all(is_inert(one.field) for one in (*decision.divergences, *decision.observations))
+
+    @pytest.mark.parametrize("args", [{SECRET: 1}, {"m": {SECRET: "x"}}])
+    def test_a_name_that_is_a_secret_is_cut_short(self, args: object, caplog: pytest.LogCaptureFixture) -> None:
+        decision = OpenAPIDriftGuard(spec=MAPS, drift_mode="warn").evaluate(operation_id="op", args=args)
+        [one] = decision.divergences
+        assert one.pointer.endswith(SECRET)
+        [record] = caplog.records
+        for text in (decision.detail, one.field, record.getMessage(), repr(vars(record)["divergences"])):
+            assert SECRET[:20] in text
+            assert SECRET[:21] not in text
+
+    def test_pointers_and_fields_are_bounded(self) -> None:
+        rest = {"operationId": "op", "parameters": [{"name": "n", "in": "query", "schema": {"type": "integer"}}]}
+        paths = {"/": {"get": rest}}
+        spec = {"openapi": "3.1.0", "info": {"title": "", "version": ""}, "paths": paths}
+        guards = [OpenAPIDriftGuard(spec=spec, observe=True), OpenAPIDriftGuard(spec=MAPS)]
+        told = [guard.evaluate(operation_id="op", args={"x" * 100_000: 1, "n": "a"}) for guard in guards]
+        for one in (one for decision in told for one in (*decision.divergences, *decision.observations)):
+            assert max(len(one.pointer), len(one.field)) <= 512
+        assert all(len(decision.detail) < 1_000 for decision in told)
+
+    def test_a_hostile_operation_is_told_inertly(self, caplog: pytest.LogCaptureFixture) -> None:
+        guard = OpenAPIDriftGuard(spec=[{"name": CONTROL, "inputSchema": {"required": ["a"]}}], drift_mode="warn")
+        for name in (CONTROL, "##vso[task.complete]", SECRET):
+            decision = guard.evaluate(operation_id=name, args={})
+            assert is_inert(decision.detail)
+            assert is_inert(decision.retry.replace("\n", ""))
+        assert len(caplog.records) == 3
+        assert all(is_inert(vars(record)["operation_id"]) for record in caplog.records)
+        assert SECRET not in repr([vars(record) for record in caplog.records])
+
 
 class TestGiven:
     @pytest.mark.parametrize("spec", [None, 5, "openapi.json", b"{}", object()])
@@ -400,6 +491,15 @@ def test_what_is_only_observed_counts_where_it_is_looked_for() -> None:
         assert guard.evaluate(operation_id="n", args={"b": 1}).allowed
         kinds = [(rate.pointer, rate.exactly) for rate in guard.rates()]
         assert kinds == ([("/*", Kind.UNDECLARED_FIELD)] if observe else [])
+
+
+@given(st.lists(st.dictionaries(st.text(min_size=1), st.text(), min_size=1), min_size=1, max_size=5))
+def test_no_name_that_a_call_made_up_is_counted(calls: list[dict[str, str]]) -> None:
+    guard = OpenAPIDriftGuard(spec=MAPS, track=True, observe=True)
+    for made_up in calls:
+        guard.evaluate(operation_id="op", args={"m": made_up})
+        guard.evaluate(operation_id="op", args={f"made up {name}": 1 for name in made_up})
+    assert {rate.pointer for rate in guard.rates()} == {"/m/*", "/*"}
 
 
 def test_a_guard_that_does_not_track_keeps_nothing() -> None:

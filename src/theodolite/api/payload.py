@@ -6,24 +6,27 @@ The shape check is exact: what it denies, the contract denies. For whole session
 
 from __future__ import annotations
 
-import inspect
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from enum import StrEnum
-from functools import partial, wraps
+from functools import partial
 from threading import Lock
 from typing import ParamSpec, Protocol, TypeVar
 
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
+from theodolite.api.binding import Check, checked_before
 from theodolite.api.specified import Model, Spec, contracts_of
-from theodolite.core.contract import Contract, Contracts, Divergence, Group, Kind, Location
+from theodolite.core.arguments import pointer
+from theodolite.core.contract import Contract, Divergence, Group, Kind, Location
 from theodolite.core.errors import ConfigError
-from theodolite.core.text import brief
+from theodolite.core.text import brief, inert
 from theodolite.detectors.payload.answering import message, unknown
 from theodolite.detectors.payload.drift import Mover, Rate, ShapeDrift, Shift, attribution
 from theodolite.detectors.payload.engine import Checker
+from theodolite.detectors.payload.naming import Name, Naming, meant
 from theodolite.detectors.payload.repair import Plan, Step, mending, plan
 
 __all__ = (
@@ -55,6 +58,11 @@ OpenAPIDivergenceKind = Group
 _LOG = logging.getLogger("theodolite.payload")
 # The paper that agent-airlock's preset names. It measured smells of documentation, and no rate of drift.
 _ADVISORY = "https://arxiv.org/abs/2605.14312"
+# Places that a line of text names, characters of a pointer and of a field: as many as a finding of the engine has
+# (`core.arguments.pointer`); of a name that is the contract's own, and of one that the call made up, which may be a
+# secret: less than any key has (our choice).
+_LISTED, _LONG, _OURS, _THEIRS = 5, 512, 200, 20
+_ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 
 
 class DriftMode(StrEnum):
@@ -79,7 +87,9 @@ class OpenAPIDivergence(Struct, frozen=True, kw_only=True):
     """One place where a call diverges. Names, places and types: never a value of the call.
 
     `kind` is one of agent-airlock's three, `exactly` one of ours; `field` is the name of the field, with those that it
-    stands in (`address.city`, `items[0].id`), `pointer` the JSON Pointer (RFC 6901) into the arguments as given.
+    stands in (`address.city`, `items[0].id`), to be read: what a terminal or a log would obey in it is spelled out, and
+    a name that the contract does not declare is cut to 20 characters. `pointer` is the JSON Pointer (RFC 6901) into the
+    arguments as given: data, with the names as they are, cut to 512 characters.
     """
 
     kind: OpenAPIDivergenceKind
@@ -175,6 +185,7 @@ class OpenAPIDriftGuard:
         self._observes = observe
         self.contracts = contracts_of(spec)
         self._checker = Checker(self.contracts)
+        self._naming = Naming(self.contracts)
         # What is decided of nearly every call is the same object each time: it is frozen.
         self._fitting = {name: _fits(name) for name in (*self.contracts.contracts, *self.contracts.aliases)}
         self._looks_on = observe or self.drift is not None
@@ -185,21 +196,28 @@ class OpenAPIDriftGuard:
         `args` are the flat arguments by name, which are taken to parameters and body by name, or the body itself where
         it is no object; None is a call without any, and without a body. Does not raise for what `args` holds.
         """
+        return self._decided(operation_id, UNSET if args is None else args)
+
+    def _decided(self, operation_id: str, arguments: object, twice: tuple[str, ...] = ()) -> OpenAPIDriftDecision:
         fitting = self._fitting.get(operation_id) if _is_text(operation_id) else None
         if fitting is None:
             return self._unknown(operation_id)
-        arguments = UNSET if args is None else args
         found = self._checker.check(operation_id, arguments)
-        if not found and not self._looks_on:
+        if not found and not self._looks_on and not twice:
             return fitting
         contracts = self.contracts.contracts
         contract = contracts[operation_id if operation_id in contracts else self.contracts.aliases[operation_id]]
         if self._observes:
             found += self._checker.observe(operation_id, arguments)
+        found = (*map(_twice, twice), *found)
         shifts = self._counted(contract.name, found) if self.drift is not None else ()
-        told = tuple([_told(one) for one in found if not one.denies])
+        told = self._told(contract.name, [one for one in found if not one.denies])
         denying = [one for one in found if one.denies]
-        made = self._said(self._drifted(contract, arguments, denying)) if denying else fitting
+        made = fitting
+        if denying:
+            # No plan says which of two values is meant.
+            made = self._drifted(contract, UNSET if twice else arguments, denying, mends=not twice)
+            self._say(made, [f"{one.kind.value}:{self._place(contract.name, one)}" for one in denying])
         return replace(made, observations=told, shifts=shifts)
 
     def rates(self) -> tuple[OpenAPIDriftRate, ...]:
@@ -239,35 +257,55 @@ class OpenAPIDriftGuard:
         return attribution(partial(pinned._takes, operation_id), partial(self._takes, operation_id), arguments)
 
     def _takes(self, operation_id: str, arguments: object) -> bool:
-        return _is_text(operation_id) and self._fits(operation_id, arguments)
+        return _is_text(operation_id) and self._checker.accepts(operation_id, arguments)
+
+    def vaccine(
+        self, operation_id: str, *, names: Mapping[str, str] | None = None
+    ) -> Callable[[Callable[P, T]], Callable[P, T]]:
+        """Return the decorator of functions that make calls of an operation (`vaccinate_openapi`).
+
+        Raises ConfigError for an operation that the contract has not, or for none.
+        """
+        if not _is_text(operation_id):
+            raise ConfigError(f"name the operation: {_naming(operation_id)}; {meant(None, self.contracts)}")
+        if self.contracts.find(operation_id) is None:
+            hint = meant(operation_id, self.contracts)
+            raise ConfigError(f"the contract has no operation {brief(operation_id)}: {hint}")
+
+        def check(given: Mapping[str, object], twice: tuple[str, ...]) -> None:
+            decision = self._decided(operation_id, given, twice)
+            if not decision.allowed:
+                raise OpenAPIDriftViolation(decision)
+
+        return partial(_checked, names=names, check=check)
 
     def _counted(self, operation: str, found: Sequence[Divergence]) -> tuple[Shift, ...]:
         if self.drift is None:
             return ()
+        kept = [replace(one, pointer=self._naming.place(operation, one)) for one in found]
         with self._counting:
-            return self.drift.update(operation, found)
+            return self.drift.update(operation, kept)
 
-    def _drifted(self, contract: Contract, arguments: object, denying: Sequence[Divergence]) -> OpenAPIDriftDecision:
-        documents = self.contracts.documents
-        repair = plan(contract, documents, arguments, partial(self._fits, contract.name))
+    def _drifted(
+        self, contract: Contract, arguments: object, denying: Sequence[Divergence], *, mends: bool
+    ) -> OpenAPIDriftDecision:
+        documents, name = self.contracts.documents, contract.name
+        repair = plan(contract, documents, arguments, partial(self._checker.accepts, name)) if mends else None
         alone: tuple[Step, ...] = ()
-        if repair is None:
-            alone = mending(contract, documents, arguments, partial(self._wrong, contract.name), _places(denying))
+        if mends and repair is None:
+            alone = mending(contract, documents, arguments, partial(self._wrong, name), _places(denying))
         return OpenAPIDriftDecision(
             allowed=self.mode is not DriftMode.STRICT,
             verdict=_VERDICTS[self.mode],
-            detail=_detail(contract.name, denying),
-            operation_id=contract.name,
-            divergences=tuple(map(_told, denying)),
+            detail=self._detail(name, denying),
+            operation_id=name,
+            divergences=self._told(name, denying),
             repair=repair,
             retry=message(denying, repair, alone),
         )
 
     def _wrong(self, name: str, arguments: object) -> frozenset[tuple[str, Kind]]:
         return _places(self._checker.check(name, arguments))
-
-    def _fits(self, name: str, arguments: object) -> bool:
-        return not any(one.denies for one in self._checker.check(name, arguments))
 
     def _unknown(self, operation_id: str) -> OpenAPIDriftDecision:
         strict = self.mode is DriftMode.STRICT
@@ -279,14 +317,44 @@ class OpenAPIDriftGuard:
             known_operation=False,
             retry=unknown(operation_id, (*self.contracts.contracts, *self.contracts.aliases)),
         )
-        return self._said(decision)
-
-    def _said(self, decision: OpenAPIDriftDecision) -> OpenAPIDriftDecision:
-        if self.mode is DriftMode.WARN:
-            told = [f"{one.exactly.value}:{one.pointer}" for one in decision.divergences]
-            extra = {"operation_id": decision.operation_id, "verdict": decision.verdict.value, "divergences": told}
-            _LOG.warning("payload drift: %s", decision.detail, extra=extra)
+        self._say(decision, [])
         return decision
+
+    def _say(self, decision: OpenAPIDriftDecision, divergences: list[str]) -> None:
+        if self.mode is DriftMode.WARN:
+            name = decision.operation_id
+            most = _OURS if decision.known_operation else _THEIRS
+            called = _shown(name, most) if isinstance(name, str) else brief(name)
+            extra = {"operation_id": called, "verdict": decision.verdict.value, "divergences": divergences}
+            with suppress(Exception):  # a handler that cannot write is no reason to stop a call that is to be let run
+                _LOG.warning("payload drift: %s", decision.detail, extra=extra)
+
+    def _told(self, operation: str, found: Sequence[Divergence]) -> tuple[OpenAPIDivergence, ...]:
+        return tuple(
+            [
+                OpenAPIDivergence(
+                    kind=one.kind.group,
+                    field=_field(self._naming.names(operation, one)),
+                    expected=inert(one.expected),
+                    observed=inert(one.observed),
+                    exactly=one.kind,
+                    pointer=_cut(one.pointer, _LONG),
+                    location=one.location,
+                    keyword=one.keyword,
+                )
+                for one in found
+            ]
+        )
+
+    def _place(self, operation: str, one: Divergence) -> str:
+        """Return a pointer as a log may show it."""
+        return _cut("".join([f"/{_named(name)}" for name in self._naming.names(operation, one)]), _LONG)
+
+    def _detail(self, operation: str, denying: Sequence[Divergence]) -> str:
+        fields = [f"{one.kind.value}:{_field(self._naming.names(operation, one))}" for one in denying[:_LISTED]]
+        more = f" and {len(denying) - _LISTED} more" if len(denying) > _LISTED else ""
+        several = "divergence" if len(denying) == 1 else "divergences"
+        return f"{len(denying)} {several} from the contract of {brief(operation)}: {', '.join(fields)}{more}"
 
 
 _VERDICTS = {
@@ -309,22 +377,28 @@ class Vaccine(Protocol):
     """Makes the decorator of one operation."""
 
     def __call__(
-        self, operation_id: str, *, names: Mapping[str, str] = ...
+        self, operation_id: str, *, names: Mapping[str, str] | None = None
     ) -> Callable[[Callable[P, T]], Callable[P, T]]:
         """Return the decorator for functions that make calls of this operation."""
         ...
 
 
-def vaccinate_openapi(spec: Spec, *, drift_mode: str = DriftMode.STRICT) -> Vaccine:
+def vaccinate_openapi(
+    spec: Spec | None = None, *, drift_mode: str | None = None, guard: OpenAPIDriftGuard | None = None
+) -> Vaccine:
     """Return what makes decorators: `vaccine("createUser")` guards the function that makes this call.
 
+    It takes what a guard takes, or a ready `guard`, with its mode, its observations and its rates.
+
     The function's arguments, positional ones too, are bound to its parameters and checked by name before it runs;
-    `names` leads from a Python name to that of the contract (`names={"kind": "type"}`). `self` and `cls` are left out,
-    defaults that were not given too. An async function is checked when it is awaited. What a strict guard refuses
-    raises OpenAPIDriftViolation, and the function does not run.
+    `names` leads from a Python name to that of the contract (`names={"kind": "type"}`), within `**kwargs` too. The
+    object of a method and the class of a class method are left out, defaults that were not given too. Two arguments of
+    one name are drift. A coroutine is checked when it is awaited, a generator when it is first asked. What a strict
+    guard refuses raises OpenAPIDriftViolation, and the function does not run.
 
     Raises ConfigError when the decorator is made for an operation that the contract has not, or for none, and when it
-    is put on a function with `*args`, which have no names.
+    is put on what is no function, on one with `*args`, which have no names, or with `names` that it has not or that
+    give two parameters one name.
 
     >>> vaccine = vaccinate_openapi([{"name": "pay", "inputSchema": {"properties": {"amount": {"type": "integer"}}}}])
     >>> @vaccine("pay")
@@ -336,23 +410,17 @@ def vaccinate_openapi(spec: Spec, *, drift_mode: str = DriftMode.STRICT) -> Vacc
     Traceback (most recent call last):
     theodolite.api.payload.OpenAPIDriftViolation: ...
     """
-    guard = OpenAPIDriftGuard(spec=spec, drift_mode=drift_mode)
+    if guard is not None:
+        if spec is not None or drift_mode is not None:
+            raise ConfigError("a ready guard has its spec and its drift_mode: leave those two out, or the guard")
+        return guard.vaccine
+    if spec is None:
+        raise ConfigError("give a spec, or a ready guard as guard=OpenAPIDriftGuard(spec=...)")
+    return OpenAPIDriftGuard(spec=spec, drift_mode=DriftMode.STRICT if drift_mode is None else drift_mode).vaccine
 
-    def vaccine(
-        operation_id: str, *, names: Mapping[str, str] | None = None
-    ) -> Callable[[Callable[P, T]], Callable[P, T]]:
-        if not _is_text(operation_id):
-            raise ConfigError(f"name the operation: {_naming(operation_id)}; {_those_near(guard.contracts)}")
-        if guard.contracts.find(operation_id) is None:
-            raise ConfigError(f"the contract has no operation {brief(operation_id)}: {_those_near(guard.contracts)}")
-        renamed = dict(names or {})
 
-        def decorate(function: Callable[P, T]) -> Callable[P, T]:
-            return _guarded(function, guard, operation_id, renamed)
-
-        return decorate
-
-    return vaccine
+def _checked(function: Callable[P, T], *, names: Mapping[str, str] | None, check: Check) -> Callable[P, T]:
+    return checked_before(function, names, check)
 
 
 def openapi_doc_drift_guard_defaults(*, spec: Spec, drift_mode: str = DriftMode.STRICT) -> dict[str, object]:
@@ -370,51 +438,6 @@ def openapi_doc_drift_guard_defaults(*, spec: Spec, drift_mode: str = DriftMode.
         "drift_mode": mode.value,
         "spec": spec,
     }
-
-
-def _guarded(
-    function: Callable[P, T], guard: OpenAPIDriftGuard, operation_id: str, names: Mapping[str, str]
-) -> Callable[P, T]:
-    """Return a function that is checked before it runs."""
-    signature = inspect.signature(function)
-    kinds = [one.kind for one in signature.parameters.values()]
-    if inspect.Parameter.VAR_POSITIONAL in kinds:
-        raise ConfigError(f"{function!r} takes *args, which have no names: give its parameters names")
-
-    def check(arguments: inspect.BoundArguments) -> None:
-        decision = guard.evaluate(operation_id=operation_id, args=_by_name(arguments, names))
-        if not decision.allowed:
-            raise OpenAPIDriftViolation(decision)
-
-    if inspect.iscoroutinefunction(function):
-
-        @wraps(function)
-        async def later(*args: P.args, **kwargs: P.kwargs) -> object:
-            check(signature.bind_partial(*args, **kwargs))
-            return await function(*args, **kwargs)
-
-        # The T of a coroutine function is its coroutine, which no type says.
-        return later  # type: ignore[return-value]  # pyright: ignore[reportReturnType]
-
-    @wraps(function)
-    def now(*args: P.args, **kwargs: P.kwargs) -> T:
-        check(signature.bind_partial(*args, **kwargs))
-        return function(*args, **kwargs)
-
-    return now
-
-
-def _by_name(bound: inspect.BoundArguments, names: Mapping[str, str]) -> dict[str, object]:
-    """Return what was given, by the names of the contract; what Python itself binds is left out."""
-    given: dict[str, object] = {}
-    for place, (name, value) in enumerate(bound.arguments.items()):
-        if place == 0 and name in {"self", "cls"}:
-            continue
-        if bound.signature.parameters[name].kind is inspect.Parameter.VAR_KEYWORD:
-            given.update(value)
-        else:
-            given[names.get(name, name)] = value
-    return given
 
 
 def _mode(given: object) -> DriftMode:
@@ -448,39 +471,29 @@ def _places(found: Sequence[Divergence]) -> frozenset[tuple[str, Kind]]:
     return frozenset([(one.pointer, one.kind) for one in found if one.denies])
 
 
-def _told(one: Divergence) -> OpenAPIDivergence:
-    return OpenAPIDivergence(
-        kind=one.kind.group,
-        field=_field(one.pointer),
-        expected=one.expected,
-        observed=one.observed,
-        exactly=one.kind,
-        pointer=one.pointer,
-        location=one.location,
-        keyword=one.keyword,
-    )
+def _twice(name: str) -> Divergence:
+    where = pointer("", name)
+    return Divergence(kind=Kind.UNKNOWN_FIELD, pointer=where, expected="one value for a name", observed="another value")
 
 
-def _field(pointer: str) -> str:
-    """Return a pointer as it is written in code: `/items/0/id` as `items[0].id`."""
+def _field(names: Sequence[Name]) -> str:
+    """Return the way to a place as it is written in code: `/items/0/id` as `items[0].id`."""
     field = ""
-    for token in pointer.split("/")[1:]:
-        name = token.replace("~1", "/").replace("~0", "~")
-        field += f"[{name}]" if name.isdecimal() and field else f".{name}" if field else name
-    return field
+    for one in names:
+        name = _named(one)
+        field += f"[{name}]" if one.text.isdecimal() and field else f".{name}" if field else name
+    return _cut(field, _LONG)
 
 
-def _detail(operation_id: str, denying: Sequence[Divergence]) -> str:
-    shown = ", ".join([f"{one.kind.value}:{_field(one.pointer)}" for one in denying[:_SHOWN]])
-    more = f" and {len(denying) - _SHOWN} more" if len(denying) > _SHOWN else ""
-    several = "divergence" if len(denying) == 1 else "divergences"
-    return f"{len(denying)} {several} from the contract of {brief(operation_id)}: {shown}{more}"
+def _named(name: Name) -> str:
+    return _shown(name.text, _OURS if name.declared else _THEIRS)
 
 
-# Places that a line of text names.
-_SHOWN = 5
+def _shown(text: str, most: int) -> str:
+    """Return somebody else's text as a person or a log may read it."""
+    shown = inert(text[:most])
+    return shown if len(text) <= most and len(shown) <= most else f"{shown[:most]}{_ELLIPSIS}"
 
 
-def _those_near(contracts: Contracts) -> str:
-    names = sorted(contracts.contracts)
-    return f"it has {', '.join(names[:_SHOWN])}{', ...' if len(names) > _SHOWN else ''}" if names else "it has none"
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}{_ELLIPSIS}"

@@ -27,13 +27,13 @@ _SHOWN = 20
 
 
 def brief(value: object) -> str:
-    """Return a value as an error may show it: its first 20 characters, and of what has no text its type.
+    """Return a value as an error may show it: its first 20 characters, inert, and of what has no text its type.
 
     >>> print(brief("warm"), brief("x" * 30), brief(3), brief([]))
     'warm' 'xxxxxxxxxxxxxxxxxxxx…' 3 list
     """
     if isinstance(value, str):
-        return repr(value if len(value) <= _SHOWN else f"{value[:_SHOWN]}\N{HORIZONTAL ELLIPSIS}")
+        return inert(repr(value if len(value) <= _SHOWN else f"{value[:_SHOWN]}\N{HORIZONTAL ELLIPSIS}"))
     if value is None or isinstance(value, bool | float):
         return repr(value)
     return repr(value) if isinstance(value, int) and abs(value) < 10**_SHOWN else type(value).__name__

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from theodolite.core.contract import Divergence, Kind
+from theodolite.core.text import inert
 from theodolite.detectors.payload.naming import nearest
 from theodolite.detectors.payload.repair import Op, Plan, Step
 
@@ -147,4 +148,5 @@ def _word(char: str) -> str:
 
 
 def _cut(text: str, shown: str) -> str:
+    shown = inert(shown)  # a log of a CI system may get to see it, too
     return shown if len(text) <= SHOWN and len(shown) <= 2 * SHOWN else f"{shown[: 2 * SHOWN]}..."
