@@ -10,6 +10,14 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from click.testing import Result
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from theodolite.cli.bodies import typed
+from theodolite.cli.unchecked import unchecked
+from theodolite.contracts import read
+from theodolite.core.errors import ConfigError
+from theodolite.detectors.payload.engine import Checker
 
 JSONSCHEMA = import_module("jsonschema")  # it has no types
 SARIF = Path(__file__).parents[1] / "reports" / "sarif-schema-2.1.0.json"
@@ -194,8 +202,8 @@ def test_both_files_of_a_check_are_named(theodolite: Run, spec: Path) -> None:
 @pytest.mark.parametrize("name", ["schema", "count"])
 def test_a_plain_schema_goes_by_the_name_of_its_file_too(theodolite: Run, home: Path, name: str) -> None:
     schema = saved(home / "count.json", {"type": "object", "required": ["n"]})
-    for given, code in ({"n": 1}, 0), ({}, 1):
-        assert theodolite("guard", "check", schema, name, saved(home / "b.json", given)).exit_code == code
+    for body, code in ({"n": 1}, 0), ({}, 1):
+        assert theodolite("guard", "check", schema, name, saved(home / "b.json", body)).exit_code == code
     done = theodolite("guard", "check", schema, "cuont", home / "b.json")
     assert (done.exit_code, "it is called 'schema' or 'count'" in done.stderr) == (2, True)
 
@@ -325,6 +333,96 @@ def test_sarif_and_junit_are_what_they_should_be_whatever_the_names_are(theodoli
     cases = suite.findall(".//testcase")
     assert [case.get("name") for case in cases] == ["createOrder"]
     assert suite.findall(".//failure")
+
+
+BROKEN = [{"type": "strng"}, {"type": "string", "pattern": "("}, {"properties": {"a": {"minimum": "1"}}}]
+
+
+@pytest.mark.parametrize("wrong", BROKEN)
+@pytest.mark.parametrize("form", FORMS)
+def test_lint_tells_what_the_guard_refuses(theodolite: Run, home: Path, form: str, wrong: Mapping[str, object]) -> None:
+    spec = saved(home / "wrong.json", specified(odd=wrong))
+    done = theodolite("guard", "lint", spec, "-f", form)
+    assert done.exit_code == 1
+    assert "guard.not_checked" in done.stdout
+    assert "/properties/odd" in done.stdout.replace("~1", "/")
+    assert theodolite("guard", "check", spec, "createOrder", saved(home / "b.json", {})).exit_code == 2
+    if form == "json":
+        facts = json.loads(done.stdout)["facts"]
+        assert (facts["operations"], facts["of them checked"]) == (1, 0)
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["type", "pattern", "minimum", "properties", "anyOf", "items", "required", "$ref", "enum"]),
+        st.sampled_from(
+            ["string", "strng", "(", "a+", 1, -1, [], {}, {"type": 5}, [{}], ["a"], [1], None, "#/nowhere"]
+        ),
+        max_size=3,
+    )
+)
+@settings(max_examples=60)
+def test_lint_and_the_guard_agree_on_what_is_a_contract(schema: dict[str, object]) -> None:
+    try:
+        contracts = read([{"name": "op", "inputSchema": schema, "outputSchema": schema}])
+    except ConfigError:
+        return
+    try:
+        Checker(contracts)
+    except ConfigError:
+        assert unchecked(contracts)
+    else:
+        assert not unchecked(contracts)
+
+
+def test_a_schema_that_many_share_is_told_once(theodolite: Run, home: Path) -> None:
+    spec = specified(odd={"$ref": "#/components/schemas/odd"}, other={"$ref": "#/components/schemas/odd"})
+    shared = {**spec, "components": {"schemas": {"odd": {"type": "strng"}}}}
+    found = json.loads(theodolite("guard", "lint", saved(home / "s.json", shared), "-f", "json").stdout)["found"]
+    assert [one["rule"] for one in found].count("guard.not_checked") == 1
+
+
+@pytest.mark.parametrize("wrong", BROKEN)
+def test_a_difference_says_which_side_the_guard_would_refuse(
+    theodolite: Run, spec: Path, wrong: Mapping[str, object]
+) -> None:
+    broken = saved(spec.with_name("broken.json"), specified(quantity=wrong))
+    mended = theodolite("guard", "diff", broken, spec, "--format", "json")
+    assert "broken.json: createOrder: no guard takes it" in mended.stderr
+    assert "guard.not_checked" not in mended.stdout
+    worse = theodolite("guard", "diff", spec, broken, "--format", "json")
+    assert worse.exit_code == 1
+    assert "broken.json: createOrder: no guard takes it" in worse.stderr
+    [one] = [one for one in json.loads(worse.stdout)["found"] if one["rule"] == "guard.not_checked"]
+    assert (one["file"], one["counts"]) == (str(broken), True)
+    same = theodolite("guard", "diff", broken, broken)
+    assert same.exit_code == 0
+    assert same.stderr.count("no guard takes it") == 2
+
+
+class Closed:
+    """A stream that nobody can read any more."""
+
+    @property
+    def buffer(self) -> Closed:
+        return self
+
+    def read(self, size: int) -> bytes:
+        raise ValueError(size)
+
+
+class Folder(Closed):
+    """A folder as standard input."""
+
+    def read(self, size: int) -> bytes:
+        raise IsADirectoryError(21, "Is a directory", size)
+
+
+@pytest.mark.parametrize("stream", [None, Closed(), Folder()])
+def test_standard_input_that_cannot_be_read_is_told(monkeypatch: pytest.MonkeyPatch, stream: object) -> None:
+    monkeypatch.setattr("sys.stdin", stream)
+    with pytest.raises(ConfigError, match=r"standard input .*: name a file instead of -"):
+        typed()
 
 
 # -- pins --

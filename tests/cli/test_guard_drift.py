@@ -10,10 +10,11 @@ import pytest
 from click.testing import Result
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import Raw
 
 from theodolite.cli.drifting import Counting
 from theodolite.contracts import read
-from theodolite.core.event import AnyHostEvent, SessionEnded, ToolCallProposed
+from theodolite.core.event import AnyHostEvent, SessionEnded, Tool, ToolCallProposed, ToolsDeclared
 from theodolite.core.recording import HEADER
 
 Run = Callable[..., Result]
@@ -72,6 +73,27 @@ def test_a_rise_is_told_and_exits_with_1(theodolite: Run, home: Path, spec: Path
     assert (rise["before"]["k"], rise["before"]["n"]) == (0, 100)
     assert account["operations"] == {"count": 170}
     assert account["outcome"] == "finding"
+
+
+MAP = {"type": "object", "additionalProperties": {"type": "integer"}, "properties": {"n": {"type": "integer"}}}
+
+
+@given(
+    st.lists(
+        st.dictionaries(st.text(min_size=1).map("made up {}".format), st.text(), min_size=1), min_size=1, max_size=4
+    )
+)
+def test_no_name_that_a_call_made_up_is_counted(calls: list[dict[str, str]]) -> None:
+    published = read([{"name": "count", "inputSchema": MAP}])
+    declared = ToolsDeclared(session="s", tools=(Tool(name="count", parameters=Raw(json.dumps(MAP).encode())),))
+    for contracts in (published, None):
+        counting = Counting(contracts, baseline=10, observe=True)
+        counting.take(declared)
+        for made_up in calls:
+            counting.take(ToolCallProposed(session="s", tool="count", arguments={**made_up, "n": "x"}))
+            counting.take(ToolCallProposed(session="s", tool="count", arguments={"n": 1}))  # so that none is a retry
+        account = counting.account((), "")
+        assert {rate.pointer for rate in account.rates} == {"/*", "/n"}
 
 
 def test_a_baseline_that_began_anew_after_a_rise_is_not_called_the_first(

@@ -16,6 +16,7 @@ __all__ = ("Body", "body_in", "is_input", "named", "typed")
 
 # Bytes of a body that is read: more is no request that a model wrote (our choice).
 LARGEST = 64_000_000
+_INSTEAD = "name a file instead of -, or give something to read"
 _BOM = b"\xef\xbb\xbf"
 _BYTE = re.compile(r"JSON is malformed: (?P<what>.*) \(byte (?P<at>\d+)\)")
 
@@ -42,8 +43,17 @@ def named(file: Path) -> str:
 
 
 def typed() -> bytes:
-    """Return what standard input holds. Raises ConfigError for more than 64 MB."""
-    return _bounded(sys.stdin.buffer.read(LARGEST + 1), "standard input")
+    """Return what standard input holds. Raises ConfigError for more than 64 MB, and where nobody can read it."""
+    # Python has none where whoever started it closed it.
+    stream = getattr(sys.stdin, "buffer", None)
+    if stream is None:
+        raise ConfigError(f"standard input is closed: {_INSTEAD}")
+    try:
+        data: bytes = stream.read(LARGEST + 1)
+    except (OSError, ValueError) as error:
+        why = (isinstance(error, OSError) and error.strerror) or "it is closed"
+        raise ConfigError(f"standard input cannot be read ({why}): {_INSTEAD}") from error
+    return _bounded(data, "standard input")
 
 
 def body_in(file: Path) -> Body:

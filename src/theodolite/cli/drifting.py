@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from theodolite.cli.choices import ShortForm
 from theodolite.cli.exits import FINDING, NOT_JUDGED, NOTHING, say
@@ -29,6 +29,7 @@ from theodolite.core.text import printable
 from theodolite.core.window import Window
 from theodolite.detectors.payload.detector import PayloadDetector, PayloadSettings, PayloadState
 from theodolite.detectors.payload.drift import CODE, Rate, ShapeDrift, Shift
+from theodolite.detectors.payload.naming import Naming
 from theodolite.readers.detection import find_recordings
 from theodolite.reports.escaping import ascii_json
 from theodolite.reports.layout import Block, Heading, Paragraph, Span, Style, Table, counted
@@ -37,6 +38,8 @@ __all__ = ("Calls", "Counting", "DriftAccount", "RateAccount", "Rise", "Share", 
 
 # Rates that a report for people shows (our choice).
 SHOWN = 20
+# Contracts that sessions declare of which the names are known (our choice): as many as the detector keeps compiled.
+_KEPT = 256
 _EXITS = {Outcome.CLEAN: NOTHING, Outcome.FINDING: FINDING}
 
 
@@ -124,6 +127,7 @@ class Counting:
         self._observes = observe
         self._detector = PayloadDetector(PayloadSettings(observe=observe), contracts=contracts)
         self._sessions: dict[str, _Session] = {}
+        self._namings: dict[int, Naming] = {}
 
     def take(self, item: Recorded) -> None:
         """Take what was read."""
@@ -151,10 +155,12 @@ class Counting:
             self.facts["of unknown tools"] += 1
             return
         contract = None if self._contracts is None else self._contracts.find(call.tool)
-        self._count(session, call.tool if contract is None else contract.name, found)
+        held = self._detector.held(session.state, call.tool)
+        self._count(session, call.tool if contract is None else contract.name, found, held)
 
-    def _count(self, session: _Session, operation: str, found: tuple[Divergence, ...]) -> None:
+    def _count(self, session: _Session, operation: str, found: tuple[Divergence, ...], held: Contracts | None) -> None:
         denying = [one for one in found if one.denies]
+        found = found if self._observes else tuple(denying)
         retry = operation in session.failing
         session.failing.discard(operation)
         if denying:
@@ -163,7 +169,20 @@ class Counting:
             self.facts["retries"] += 1
             return
         self.operations[operation] += 1
-        self.rises += self.drift.update(operation, found if self._observes else denying)
+        kept = [structs.replace(one, pointer=self._place(operation, one, held)) for one in found]
+        self.rises += self.drift.update(operation, kept)
+
+    def _place(self, operation: str, one: Divergence, held: Contracts | None) -> str:
+        """Return a place without a name that a call made up."""
+        if held is None:
+            return ""
+        naming = self._namings.get(id(held))
+        if naming is None:
+            if len(self._namings) >= _KEPT:
+                self._namings.clear()
+            # It keeps the contracts too, so that nothing else is known by their number meanwhile.
+            naming = self._namings[id(held)] = Naming(held)
+        return naming.place(operation, one)
 
     def account(self, files: tuple[str, ...], spec: str) -> DriftAccount:
         """Return what it came to."""

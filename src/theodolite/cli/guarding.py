@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 
 from msgspec import Struct, structs
@@ -14,9 +14,10 @@ from theodolite.cli.exits import FINDING, NOT_JUDGED, NOTHING, USAGE, say
 from theodolite.cli.grades import Graded, Heavy, Told
 from theodolite.cli.output import opened, spared, write_blocks
 from theodolite.cli.progress import Display
+from theodolite.cli.unchecked import Unchecked, unchecked
 from theodolite.contracts import read
 from theodolite.contracts.difference import Change, Grade, difference
-from theodolite.contracts.lint import Severity
+from theodolite.contracts.lint import Flaw, Lint, Severity
 from theodolite.contracts.lint import lint as lint_contracts
 from theodolite.core.contract import Contract, Contracts, Divergence, Kind, Location, Origin
 from theodolite.core.errors import ConfigError
@@ -24,6 +25,7 @@ from theodolite.core.policy import Outcome
 from theodolite.core.text import brief
 from theodolite.detectors.payload.answering import message, reason
 from theodolite.detectors.payload.engine import Checker
+from theodolite.detectors.payload.naming import meant
 from theodolite.detectors.payload.repair import mending, plan
 from theodolite.readers.specification import Specification, Specifications
 from theodolite.reports.contracts import Account, Found, Weight, blocks, junit, sarif, written
@@ -33,6 +35,8 @@ __all__ = ("Call", "account_of", "checked", "differing", "linted", "loaded", "te
 _WEIGHTS = {Severity.ERROR: Weight.ERROR, Severity.WARNING: Weight.WARNING, Severity.NOTE: Weight.NOTE}
 _GRADES = {Grade.BREAKING: Weight.ERROR, Grade.WIDENING: Weight.NOTE, Grade.TEXT_ONLY: Weight.WARNING}
 _REPEATED = "it stands there more than once, and the last one counts here: leave the others out"
+# Parts of a file that no check takes, of which each is told in a line of its own (our choice): `guard lint` has all.
+_SAID = 5
 _OUTCOMES = {
     Outcome.CLEAN: NOTHING,
     Outcome.FINDING: FINDING,
@@ -91,7 +95,9 @@ def linted(spec: Path, form: Told, fail_on: Heavy, output: Path | None = None) -
     specification = _specification(spec)
     contracts = _contracts(spec, specification)
     told = lint_contracts(contracts)
-    found = [
+    faults = _faults(contracts, spec)
+    found = [_unchecked(one) for one in _each_once(faults)]
+    found += [
         Found(rule="guard.repeated_key", weight=Weight.WARNING, pointer=pointer, what=_REPEATED)
         for pointer in specification.duplicates
     ]
@@ -108,8 +114,8 @@ def linted(spec: Path, form: Told, fail_on: Heavy, output: Path | None = None) -
     ]
     facts = {
         "operations": told.operations,
-        "of them checked": told.checked,
-        "of them in part": told.partly,
+        "of them checked": _sound(told, faults),
+        "of them in part": min(told.partly, _sound(told, faults)),
         "fields": told.fields,
         "of them with a type": told.typed,
     }
@@ -122,6 +128,30 @@ def linted(spec: Path, form: Told, fail_on: Heavy, output: Path | None = None) -
         contracts=tuple(contracts.contracts),
     )
     return tell(_counting(account, fail_on), form, output)
+
+
+def _faults(contracts: Contracts, spec: Path) -> tuple[Unchecked, ...]:
+    """Return what of contracts no check takes."""
+    with Display(f"compiling {spec.name}") as display:
+        return unchecked(
+            contracts, lambda done, total: display.show(done, total, lambda: f"{done:,} of {total:,} parts")
+        )
+
+
+def _each_once(faults: Iterable[Unchecked]) -> list[Unchecked]:
+    """Return the first of those that have one reason: a schema that many share is told of once."""
+    return list({one.why: one for one in reversed([*faults])}.values())[::-1]
+
+
+def _unchecked(one: Unchecked, file: str = "") -> Found:
+    rule, what = f"guard.{Flaw.NOT_CHECKED}", f"no guard takes it: {one.why}"
+    return Found(rule=rule, weight=Weight.ERROR, contract=one.contract, pointer=one.pointer, what=what, file=file)
+
+
+def _sound(told: Lint, faults: Iterable[Unchecked]) -> int:
+    """Return of how many operations a call is checked."""
+    broken = {one.contract for one in faults if one.location is not Location.RESULT}
+    return 0 if "" in broken else max(0, told.checked - len(broken))
 
 
 class Call(Struct, frozen=True, kw_only=True):
@@ -180,8 +210,12 @@ def _compared(contracts: Contracts, contract: Contract, body: Body, *, whole: bo
 
     advice = ""
     if wrong:
-        asked = _body_alone(contract) if location is not None else contract
-        found = plan(asked, contracts.documents, body.value, lambda other: not faults(other))
+        asked, accepts = contract, partial(checker.accepts, contract.name)
+        if location is not None:
+            asked = _body_alone(contract)
+            alone_of = Contracts(contracts={asked.name: asked}, digest="", documents=contracts.documents)
+            accepts = partial(Checker(alone_of).accepts, asked.name)
+        found = plan(asked, contracts.documents, body.value, accepts)
         alone = mending(asked, contracts.documents, body.value, faults, _places(wrong)) if found is None else ()
         advice = message(wrong, found, alone)
     at = location or Location.ARGUMENTS
@@ -216,7 +250,22 @@ def differing(old: Path, new: Path, form: Told, fail_on: Graded, output: Path | 
     with Display("comparing"):
         changes = difference(before, after)
     names = tuple(dict.fromkeys([*before.contracts, *after.contracts]))
-    return tell(account_of("guard diff", (str(old), str(new)), names, changes, fail_on), form, output)
+    account = account_of("guard diff", (str(old), str(new)), names, changes, fail_on)
+    worse = _fresh_faults((before, old), (after, new))
+    if worse:
+        account = structs.replace(account, found=(*worse, *account.found), outcome=Outcome.FINDING)
+    return tell(account, form, output)
+
+
+def _fresh_faults(before: tuple[Contracts, Path], after: tuple[Contracts, Path]) -> list[Found]:
+    """Say what of either file no check takes, and return what of it the new one alone has."""
+    sides = [(_faults(contracts, file), file) for contracts, file in (before, after)]
+    for faults, file in sides:
+        for one in _each_once(faults)[:_SAID]:
+            say(f"warning: {named(file)}: {one.contract or 'the document'}: no guard takes it: {one.why}")
+    (known, _), (faults, file) = sides
+    broken = {one.contract for one in known}
+    return [_unchecked(one, str(file)) for one in _each_once(one for one in faults if one.contract not in broken)]
 
 
 def account_of(
@@ -276,9 +325,5 @@ def _body_alone(contract: Contract) -> Contract:
 def _alike(operation: str, contracts: Contracts, spec: Path) -> str:
     if any(one.origin is Origin.SCHEMA for one in contracts.contracts.values()):
         return f": a plain JSON Schema has one, it is called 'schema' or {brief(spec.stem)}"
-    names = [*contracts.contracts, *contracts.aliases]
-    near = get_close_matches(operation, names, n=3, cutoff=0.5)
-    few = near or names[:3]
-    if not few:
-        return ", nor any other: see `theodolite guard lint`"
-    return f": {'did you mean' if near else 'it has, for instance,'} {', '.join(map(repr, few))}{'?' if near else ''}"
+    hint = meant(operation, contracts)
+    return f": {hint}" if contracts.contracts else f", {hint}: see `theodolite guard lint`"

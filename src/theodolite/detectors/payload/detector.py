@@ -150,6 +150,11 @@ class PayloadDetector:
             found += tuple([one for one in checker.observe(call.tool, arguments) if one not in found])
         return found
 
+    def held(self, state: PayloadState, tool: str) -> Contracts | None:
+        """Return the contracts that a call of a tool is held against: those of the operator, or the session's own."""
+        checker = self._checker(state, tool)
+        return checker.contracts if isinstance(checker, Checker) else None
+
     def _call(self, state: PayloadState, event: ToolCallProposed) -> tuple[Reading | Failure, ...]:
         found = self.divergences(state, event)
         if found is None:
