@@ -12,7 +12,7 @@ from jsonschema_rs import Registry, validator_for
 from theodolite.contracts import read
 from theodolite.contracts.document import find, is_list, is_object
 from theodolite.core.contract import Contract, Contracts, Location
-from theodolite.readers.specification import Specifications
+from theodolite.readers.specification import content, parse
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "openapi"
 # Operations, and those with a body, counted in the documents by other means.
@@ -33,7 +33,7 @@ every_document = pytest.mark.parametrize("name", DOCUMENTS)
 
 @cache
 def document(name: str) -> dict[str, object]:
-    found = Specifications().load(DATA / name).document
+    found = parse(content(DATA / name), name=name).document
     assert is_object(found)
     return found
 

@@ -17,7 +17,7 @@ from theodolite.contracts.lint import lint
 from theodolite.contracts.pinning import Pins, pinned, verify, write
 from theodolite.contracts.pinning import read as read_pins
 from theodolite.core.contract import Contracts
-from theodolite.readers.specification import Specifications
+from theodolite.readers.specification import content, parse
 
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "openapi"
 DOCUMENTS = (
@@ -35,7 +35,7 @@ pytestmark = [
 
 @cache
 def published(name: str) -> object:
-    return Specifications().load(SHARED / name).document
+    return parse(content(SHARED / name), name=name).document
 
 
 @cache

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from theodolite.contracts.document import is_object
 from theodolite.core.errors import ConfigError
-from theodolite.readers.specification import Specifications
+from theodolite.readers.specification import content, parse
 
 
-def parse(source: bytes | str, name: str = "") -> object:
-    return Specifications().parse(source, name=name).document
+def held(source: bytes | str, name: str = "") -> object:
+    return parse(source, name=name).document
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def parse(source: bytes | str, name: str = "") -> object:
     ],
 )
 def test_yaml_has_the_types_of_json_alone(text: str, value: object) -> None:
-    found = parse(f"a: {text}\n")
+    found = held(f"a: {text}\n")
     assert found == {"a": value}
     assert is_object(found)
     assert type(found["a"]) is type(value) or text == "!!float 12"
@@ -70,7 +70,7 @@ def test_yaml_has_the_types_of_json_alone(text: str, value: object) -> None:
 
 @pytest.mark.parametrize("key", ["200", "no", "null", "~", "1.0", "2026-01-02", "'<<'", "true"])
 def test_keys_are_text(key: str) -> None:
-    assert parse(f"{key}: 1\n") == {key.strip("'"): 1}
+    assert held(f"{key}: 1\n") == {key.strip("'"): 1}
 
 
 json_values = st.recursive(
@@ -87,10 +87,10 @@ json_values = st.recursive(
 @given(st.dictionaries(st.text(), json_values, min_size=1), st.sampled_from([None, 2]))
 def test_json_is_read_as_it_was_written_and_as_yaml_too(document: dict[str, object], indent: int | None) -> None:
     text = json.dumps(document, indent=indent)
-    found = Specifications().parse(text)
+    found = parse(text)
     assert found.document == document
     assert found.duplicates == ()
-    assert parse(text, "a.yaml") == document
+    assert held(text, "a.yaml") == document
 
 
 # PyYAML writes these as they are and reads them as ends of lines.
@@ -102,7 +102,7 @@ def test_what_yaml_writes_is_read_back(document: dict[str, object]) -> None:
     text: str = yaml.safe_dump(  # pyright: ignore[reportUnknownMemberType] - of the stub
         document, allow_unicode=True, default_style='"'
     )
-    assert parse(text, "a.yaml") == document
+    assert held(text, "a.yaml") == document
 
 
 def test_aliases_are_followed_and_merges_give_way() -> None:
@@ -117,7 +117,7 @@ again: *list
 word: &word text
 *word : 1
 """
-    found = parse(text)
+    found = held(text)
     assert isinstance(found, dict)
     base = {"type": "object", "title": "base"}
     assert found["first"] == {"type": "object", "title": "own"}
@@ -130,10 +130,10 @@ word: &word text
 
 def test_keys_given_twice_are_told_with_their_pointers() -> None:
     text = "a:\n- {b: 1, c/d: 2, b: 3}\n- x: {y: 1, y: 2, y: 3}\na: 5\n"
-    found = Specifications().parse(text)
+    found = parse(text)
     assert found.document == {"a": 5}
     assert set(found.duplicates) == {"/a/0/b", "/a/1/x/y", "/a"}
-    found = Specifications().parse('{"p": [{"b": 1, "b" : 2}], "q": {"\\u0022:": 1}}')
+    found = parse('{"p": [{"b": 1, "b" : 2}], "q": {"\\u0022:": 1}}')
     assert found.document == {"p": [{"b": 2}], "q": {'":': 1}}
     assert found.duplicates == ("/p/0/b",)
 
@@ -141,7 +141,7 @@ def test_keys_given_twice_are_told_with_their_pointers() -> None:
 def test_one_key_twice_among_many_is_found_in_time() -> None:
     text = "{" + ",".join(f'"k{n}": 1' for n in range(60_000)) + ',"k0": 2}'
     start = time.process_time()
-    assert Specifications().parse(text).duplicates == ("/k0",)
+    assert parse(text).duplicates == ("/k0",)
     assert time.process_time() - start < 2.0
 
 
@@ -152,7 +152,7 @@ def test_one_key_twice_among_many_is_found_in_time() -> None:
 def test_keys_of_json_given_twice_are_found_however_they_are_written(keys: list[str], colon: str) -> None:
     value = json.dumps('":')
     text = "{" + ",".join(f"{json.dumps(key)}{colon}{value}" for key in keys) + "}"
-    assert len(Specifications().parse(text).duplicates) == len({key for key in keys if keys.count(key) > 1})
+    assert len(parse(text).duplicates) == len({key for key in keys if keys.count(key) > 1})
 
 
 @pytest.mark.parametrize(
@@ -188,64 +188,51 @@ def test_keys_of_json_given_twice_are_found_however_they_are_written(keys: list[
 )
 def test_what_cannot_be_read_is_said_with_its_line(text: str, says: str) -> None:
     with pytest.raises(ConfigError, match=says):
-        parse(text)
+        held(text)
 
 
 @pytest.mark.parametrize("data", [b"\xff\xfe\xfa", b"a: \xff", b'{"a": "\xff"}'])
 def test_what_is_no_text_is_said(data: bytes) -> None:
     with pytest.raises(ConfigError):
-        parse(data)
+        held(data)
 
 
 def test_a_mark_of_the_byte_order_says_nothing() -> None:
-    assert parse(b'\xef\xbb\xbf{"a": 1}') == {"a": 1}
-    assert parse(b"\xef\xbb\xbfa: 1") == {"a": 1}
+    assert held(b'\xef\xbb\xbf{"a": 1}') == {"a": 1}
+    assert held(b"\xef\xbb\xbfa: 1") == {"a": 1}
 
 
 def test_aliases_that_stand_for_too_much_are_refused() -> None:
     bomb = "a0: &a0 [" + ", ".join(["x"] * 10) + "]\n"
     bomb += "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 12))
     with pytest.raises(ConfigError, match=r"line .*aliases"):
-        parse(bomb)
+        held(bomb)
     long = f"a: &a {'x' * 1_000_000}\nb: [{', '.join(['*a'] * 200)}]\n"
     with pytest.raises(ConfigError, match=r"line 2: .*aliases"):
-        parse(long)
+        held(long)
     merged = "a: &a {" + ", ".join(f"k{n}: {'x' * 1000}" for n in range(1000)) + "}\n"
     merged += "".join(f"b{n}: {{<<: *a}}\n" for n in range(200))
     with pytest.raises(ConfigError, match="aliases"):
-        parse(merged)
-
-
-def test_the_same_bytes_are_read_once() -> None:
-    reader = Specifications(capacity=2)
-    first = reader.parse('{"a": 1}')
-    assert reader.parse(b'{"a": 1}') is first
-    reader.parse('{"b": 1}')
-    reader.parse('{"a": 1}')
-    reader.parse('{"c": 1}')
-    assert reader.parse('{"a": 1}') is first
-    again = reader.parse('{"b": 1}')
-    assert again.digest != first.digest
-    assert reader.parse('{"a": 1}') is first
+        held(merged)
 
 
 def test_a_file_is_read_by_its_ending_or_else_by_what_it_holds(tmp_path: Path) -> None:
     for name, text in (("a.yaml", "{a: no}"), ("b.yml", '{"a": "no"}'), ("c.json", '{"a": "no"}'), ("d", "a: no")):
         (tmp_path / name).write_text(text)
-        assert Specifications().load(tmp_path / name).document == {"a": "no"}
+        assert parse(content(tmp_path / name), name=str(tmp_path / name)).document == {"a": "no"}
     (tmp_path / "e.json").write_text("a: no")
     with pytest.raises(ConfigError, match=r"e\.json: line 1: it is no JSON"):
-        Specifications().load(tmp_path / "e.json")
+        parse(content(tmp_path / "e.json"), name=str(tmp_path / "e.json"))
     with pytest.raises(ConfigError, match=r"f\.json: cannot be read"):
-        Specifications().load(tmp_path / "f.json")
+        parse(content(tmp_path / "f.json"), name=str(tmp_path / "f.json"))
     with pytest.raises(ConfigError, match="cannot be read"):
-        Specifications().load(tmp_path)
+        parse(content(tmp_path), name=str(tmp_path))
 
 
 @pytest.mark.parametrize("text", ["a: 1\n" + "b:\n" + "- x\n" * 20_000, '{"a": 1}'])
 def test_progress_begins_at_none_and_ends_with_all(text: str) -> None:
     told: list[tuple[int, int]] = []
-    Specifications().parse(text, progress=lambda done, total: told.append((done, total)))
+    parse(text, progress=lambda done, total: told.append((done, total)))
     assert told[0] == (0, len(text))
     assert told[-1] == (len(text), len(text))
     assert told == sorted(told)

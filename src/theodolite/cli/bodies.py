@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from theodolite.core.errors import ConfigError
-from theodolite.readers.specification import Specifications
+from theodolite.readers.specification import parse
 
 __all__ = ("Body", "body_in", "is_input", "named", "typed")
 
@@ -86,7 +86,7 @@ def _body(data: bytes) -> Body:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         return Body(fault=_fault(data, error))
     # A name that ends so is read as JSON, whatever it begins with.
-    return Body(value=value, repeated=Specifications().parse(data, name="body.json").duplicates)
+    return Body(value=value, repeated=parse(data, name="body.json").duplicates)
 
 
 def _fault(data: bytes, error: Exception) -> str:

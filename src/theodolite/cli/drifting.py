@@ -218,7 +218,7 @@ class Calls(Struct, frozen=True, kw_only=True):
 
     paths: tuple[Path, ...]
     spec: Path | None = None
-    baseline: int = 500
+    baseline: int = 500  # that of ShapeDrift, which says why
     observe: bool = False
     reader: str | None = None
 

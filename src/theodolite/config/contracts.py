@@ -7,14 +7,13 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from theodolite.api.specified import published
 from theodolite.config.settings import Settings, read_named, shown
-from theodolite.contracts import read
 from theodolite.contracts.digest import fingerprint
 from theodolite.core.arguments import is_sequence
 from theodolite.core.contract import Contract, Contracts, Gap
 from theodolite.core.errors import ConfigError
 from theodolite.detectors.payload.engine import Checker
-from theodolite.readers.specification import Specifications
 
 __all__ = ("checked_by", "contracts_of", "merged")
 
@@ -50,12 +49,12 @@ def contracts_of(files: list[Path]) -> dict[str, Contracts]:
 
     Raises ConfigError, with the file and the JSON Pointer, for one that cannot be read or is no contract.
     """
-    reading, found = Specifications(), dict[str, Contracts]()
+    found = dict[str, Contracts]()
     for file in files:
         name = shown(file)
         if name in found:
             raise ConfigError(f"{_SETTING} names {name} twice: leave one out")
-        found[name] = _naming(name, partial(read, _document(reading, file, name), name=file.stem))
+        found[name] = _read(file, name)
     return found
 
 
@@ -65,6 +64,7 @@ def merged(sources: Mapping[str, Contracts]) -> Contracts:
     A "METHOD /path" that two of them have as another name of an operation is none of the two: a call by it would be
     guessed at. It becomes a gap. Raises ConfigError for a name that is in two of them.
 
+    >>> from theodolite.contracts import read
     >>> one = read([{"name": "add", "inputSchema": {}}])
     >>> merged({"a.json": one, "b.json": one})
     Traceback (most recent call last):
@@ -93,14 +93,14 @@ def merged(sources: Mapping[str, Contracts]) -> Contracts:
     return Contracts(contracts=contracts, digest=digest, aliases=aliases, documents=documents, gaps=tuple(gaps))
 
 
-def _document(reading: Specifications, file: Path, name: str) -> object:
-    """Return what a file holds. Raises ConfigError, with the setting, where errors name the file alone."""
+def _read(file: Path, name: str) -> Contracts:
+    """Return the contracts in a file. Raises ConfigError, with the setting, where errors name the file alone."""
     try:
         data = read_named(file)
     except ConfigError as error:
         raise ConfigError(f"{_SETTING}: {error}; name a file, relative to that of the settings") from error
     try:
-        return reading.parse(data, name=name).document
+        return published(data, source=name, name=file.stem).contracts
     except ConfigError as error:
         raise ConfigError(f"{_SETTING}: {error}") from error
 

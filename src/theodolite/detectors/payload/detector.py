@@ -23,13 +23,14 @@ __all__ = ("RESULT", "SHAPE", "PayloadDetector", "PayloadSettings", "PayloadStat
 
 SHAPE = "payload.shape"
 RESULT = "payload.result"
-# Findings that evidence lists: it is read by a person, and `findings` says how many there are.
+# Findings that evidence lists (our choice): it is read by a person, and `findings` says how many there are.
 _LISTED = 16
 # What a session's declaration may hold: characters of schemas, and tools (our choice: it bounds a session's memory).
 _ROOM, _TOOLS = 4_000_000, 4_096
-# Schemas whose validators are kept, for all sessions together.
+# Schemas whose validators are kept, for all sessions together (our choice).
 _KEPT = 256
-# Results that are longer are not read as JSON: an answer of that size is a document, and not the return of a function.
+# Results that are longer are not read as JSON (our choice): an answer of that size is a document, and not what a
+# function returns.
 _LONGEST = 1_000_000
 
 

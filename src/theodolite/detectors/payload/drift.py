@@ -24,9 +24,9 @@ __all__ = ("CODE", "Mover", "Rate", "ShapeDrift", "Shift", "attribution")
 CODE = "payload.drift"
 """The code that a shift is told under; it is statistical, and never acts."""
 
-# Places of one call that are counted: as many as the checker lists.
+# Places of one call that are counted (our choice): as many as the checker lists.
 _PLACES = 100
-# The odds by which the beginning of a rise is estimated.
+# The odds by which the beginning of a rise is estimated (our choice): the middle one of those that are bet on.
 _ODDS = RISES[1]
 
 
@@ -100,8 +100,9 @@ class ShapeDrift(Struct, kw_only=True, forbid_unknown_fields=True):
     expected. `baseline` is the number of calls that an operation's baseline has. After an alarm the place begins a new
     baseline: the rate that it has now is told once.
 
-    Places are pointers with `*` for each index; of a name that nobody declared the parent counts, with `*` for any
-    name, so that invented names neither fill the memory nor are kept. At most `limit` operations and as many places are
+    Places are pointers with `*` for each index, and for the last name of an unknown field. Whoever knows the contract
+    gives pointers with `*` for every name that it does not declare (`naming.Naming.place`), so that invented names
+    neither fill the memory nor are kept. At most `limit` operations and as many places are
     remembered; beyond them the one that was not met for longest is forgotten, and begins a new baseline when it is met
     again, as do other new places of its operation.
 
@@ -119,6 +120,8 @@ class ShapeDrift(Struct, kw_only=True, forbid_unknown_fields=True):
     [('/items/*/price', 301, 0, 8)]
     """
 
+    # All three our choice: one place in a hundred may be told falsely, ever; a rise from 1 to 10 in 100 is to show
+    # within some hundred calls, for which a baseline has to be so long (above); more places than a document has.
     alpha: float = 0.01
     baseline: int = 500
     limit: int = 10_000
