@@ -141,8 +141,8 @@ def test_it_says_how_many_contracts_calls_are_held_against(theodolite: Run, home
     (home / "theodolite.toml").write_text('[detectors.payload]\ncontracts = ["tools.json"]\n', encoding="utf-8")
     held = msgspec.json.decode(theodolite("doctor", "-f", "json").stdout, type=Health).contracts
     assert held is not None
-    assert (held.files, held.contracts, held.gaps) == (("tools.json",), 1, 1)
-    assert "1 operation of 1 file, 1 place not checked" in " ".join(theodolite("doctor").stdout.split())
+    assert (held.files, held.contracts, held.gaps) == (("tools.json",), 2, 1)
+    assert "2 operations of 1 file, 1 place not checked" in " ".join(theodolite("doctor").stdout.split())
     (home / "tools.json").unlink()
     done = theodolite("doctor")
     assert done.exit_code == 2

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from theodolite.core.text import spell_out
+from theodolite.core.surrogates import spell_out
 
 __all__ = ("Contract", "Contracts", "Divergence", "Gap", "Group", "Kind", "Location", "Origin", "Part", "Schema")
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from theodolite.core.errors import EventError
-from theodolite.core.text import spell_out
+from theodolite.core.surrogates import spell_out
 
 __all__ = ("hold",)
 

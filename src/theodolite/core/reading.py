@@ -10,7 +10,7 @@ from functools import lru_cache
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
-from theodolite.core.text import spell_out
+from theodolite.core.surrogates import spell_out
 
 __all__ = ("Cause", "Evidence", "Fact", "Failure", "Level", "Reading", "Signal", "Status")
 

@@ -9,10 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from msgspec import Struct
-from msgspec.structs import force_setattr
-
-__all__ = ("brief", "encodable", "inert", "printable", "spell_out")
+__all__ = ("brief", "encodable", "inert", "printable")
 
 # Letters and marks that are printable by their category and yet show nothing (Default_Ignorable_Code_Point of Unicode).
 _UNSEEN = re.compile(
@@ -74,14 +71,6 @@ def printable(text: str) -> str:
     a\ud800b
     """
     return text if encodable(text) else text.encode("utf-8", "backslashreplace").decode()
-
-
-def spell_out(struct: Struct, *names: str) -> None:
-    """Spell out the lone surrogates in some text fields of a Struct that is being made."""
-    for name in names:
-        text = getattr(struct, name)
-        if not encodable(text):
-            force_setattr(struct, name, printable(text))
 
 
 def _spelled(text: str) -> str:

@@ -339,9 +339,9 @@ def test_what_is_shared_many_times_is_counted_as_often_as_it_is_met(make: Callab
     for whole in (value, {"a": value}):
         assert not timed(1.0, partial(few, whole))
         assert not timed(1.0, partial(vouch, whole))
-        assert [one.kind for one in timed(1.0, partial(plain, whole))[1]] == [Kind.TOO_LARGE]
+        assert [one.kind for one in timed(2.0, partial(plain, whole))[1]] == [Kind.TOO_LARGE]
     for guard in CHECKERS[:3]:
-        assert [one.kind for one in timed(1.0, partial(guard.check, "t", {"a": value}))] == [Kind.TOO_LARGE]
+        assert [one.kind for one in timed(2.0, partial(guard.check, "t", {"a": value}))] == [Kind.TOO_LARGE]
 
 
 def test_what_is_shared_a_few_times_is_taken() -> None:
