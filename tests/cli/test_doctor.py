@@ -146,4 +146,4 @@ def test_it_says_how_many_contracts_calls_are_held_against(theodolite: Run, home
     (home / "tools.json").unlink()
     done = theodolite("doctor")
     assert done.exit_code == 2
-    assert "BROKEN: theodolite.toml: tools.json cannot be read" in done.stdout
+    assert "BROKEN: theodolite.toml: detectors.payload.contracts: tools.json cannot be read" in done.stdout
