@@ -27,7 +27,7 @@ from theodolite.detectors.payload.answering import message
 from theodolite.detectors.payload.engine import Checker
 from theodolite.detectors.payload.listing import MAX_ERRORS
 from theodolite.detectors.payload.repair import apply, plan
-from theodolite.readers.specification import Specifications
+from theodolite.readers.specification import parse
 
 ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT))  # the documents, and the values for them, are those of the tests
@@ -111,7 +111,7 @@ class Loader:
     def __call__(self, data: bytes) -> None:
         """Load, and call everything that was loaded with a few arguments."""
         try:
-            document = Specifications().parse(data).document
+            document = parse(data).document
             if self._planted:
                 _stumble(document)
             contracts = read(document if is_object(document) or is_list(document) else [document])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from functools import wraps
+from types import TracebackType
 from typing import ParamSpec, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -209,6 +210,22 @@ def _yielded(
     return yielded
 
 
+class _Thrown:
+    """Holds what is thrown into a generator, whatever it is: it is meant for what runs inside, and raised there."""
+
+    error: BaseException | None = None
+
+    def __enter__(self) -> None:
+        """Begin."""
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> bool:
+        """Take it, but for the end of the generator."""
+        if isinstance(error, GeneratorExit):
+            return False
+        self.error = error
+        return True
+
+
 def _streamed(
     function: Callable[P, AsyncGenerator[object, object]], look: _Look
 ) -> Callable[P, AsyncGenerator[object, object]]:
@@ -219,14 +236,11 @@ def _streamed(
         try:  # what `yield from` is to other generators: asynchronous ones have none (PEP 525)
             item = await anext(inner)
             while True:
-                try:
+                thrown = _Thrown()
+                sent: object = None
+                with thrown:
                     sent = yield item
-                except GeneratorExit:
-                    raise
-                except BaseException as error:  # noqa: BLE001 - whatever is thrown in here is meant for what runs inside
-                    item = await inner.athrow(error)
-                else:
-                    item = await inner.asend(sent)
+                item = await (inner.asend(sent) if thrown.error is None else inner.athrow(thrown.error))
         except StopAsyncIteration:
             return
         finally:
