@@ -73,7 +73,10 @@ _2019 = {
     "unevaluatedItems": Holds.SCHEMA,
     "unevaluatedProperties": Holds.SCHEMA,
 }
-_2020 = {name: what for name, what in _2019.items() if name != "additionalItems"} | {"prefixItems": Holds.LIST}
+_2020 = {name: what for name, what in _2019.items() if name != "additionalItems"} | {
+    "items": Holds.SCHEMA,
+    "prefixItems": Holds.LIST,
+}
 _HOLDS: Mapping[Draft, Mapping[str, Holds]] = {
     Draft.DRAFT_4: _OLD,
     Draft.DRAFT_6: _SIX,
@@ -82,7 +85,7 @@ _HOLDS: Mapping[Draft, Mapping[str, Holds]] = {
     Draft.DRAFT_2020: _2020,
 }
 
-EVERY_KEYWORD: Mapping[str, Holds] = {**_2019, **_2020}
+EVERY_KEYWORD: Mapping[str, Holds] = {**_2020, **_2019}
 """The keywords of any draft that have schemas below them."""
 
 

@@ -544,3 +544,21 @@ def test_a_result_is_made_ready_once() -> None:
     for _ in range(1_000):
         guard.check_result("t", {"a": 1})
     assert time.process_time() - start < 0.05
+
+
+@pytest.mark.parametrize(
+    "schema", [{"items": [{}]}, {"type": "strng"}, {"not": 3}, {"properties": {"a": {"minLength": -1}}}]
+)
+@pytest.mark.parametrize("where", ["arguments", "results", "body", "response"])
+def test_what_is_no_schema_is_refused_when_it_is_read_wherever_it_stands(schema: Schema, where: str) -> None:
+    media = {"application/json": {"schema": schema}}
+    operation: dict[str, object] = {
+        "body": {"requestBody": {"content": media}},
+        "response": {"responses": {"200": {"description": "", "content": media}}},
+    }.get(where, {})
+    tool = {"name": "t", "inputSchema": schema if where == "arguments" else {}}
+    document: object = {"openapi": "3.1.0", "paths": {"/a": {"put": operation}}}
+    if where in {"arguments", "results"}:
+        document = [tool if where == "arguments" else {**tool, "outputSchema": schema}]
+    with pytest.raises(ConfigError, match=r"/(items|type|not|minLength)\b"):
+        Checker(read(document))
