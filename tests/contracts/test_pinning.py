@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from theodolite.contracts import read as published
 from theodolite.contracts.difference import Grade, difference, worst
+from theodolite.contracts.digest import Fingerprints
 from theodolite.contracts.lint import Flaw, lint
 from theodolite.contracts.pinning import FORM, Pinned, Pins, pinned, read, verify, write
-from theodolite.contracts.sealing import seal
 from theodolite.core.contract import Contract, Contracts, Location, Origin, Part, Schema
 from theodolite.core.errors import ConfigError
 
@@ -210,7 +210,7 @@ def test_the_hash_is_of_what_was_agreed_not_of_where_it_stands() -> None:
         documents={"urn:e": {"x/y": msgspec.json.decode(text)}},
         digest="",
     )
-    assert seal(one.contracts["t"], one.documents) == seal(other.contracts["t"], other.documents)
+    assert Fingerprints(one.documents).of(one.contracts["t"]) == Fingerprints(other.documents).of(other.contracts["t"])
 
 
 def _broken(data: bytes) -> bytes:

@@ -18,11 +18,10 @@ from enum import StrEnum
 
 from msgspec import UNSET, Struct, field
 
-from theodolite.contracts.digest import canonical
+from theodolite.contracts.digest import Fingerprints, canonical
 from theodolite.contracts.document import child
 from theodolite.contracts.inclusion import Inclusion, Missed, Why
-from theodolite.contracts.nodes import Node
-from theodolite.contracts.sealing import Sealing
+from theodolite.contracts.plain import Forms
 from theodolite.contracts.surface import Surface
 from theodolite.contracts.wording import changed, replaced
 from theodolite.core.contract import Contract, Contracts, Location, Part
@@ -61,6 +60,14 @@ class Memory(Struct, frozen=True):
 
     inclusion: Inclusion = field(default_factory=Inclusion)
     surface: Surface = field(default_factory=Surface)
+    forms: dict[tuple[str, int], Forms] = field(default_factory=dict[tuple[str, int], Forms])
+
+    def form(self, documents: _Documents, side: str) -> Forms:
+        """Return the plain forms of the schemas of some documents, of the old or the new side."""
+        key = (side, id(documents))
+        if key not in self.forms:
+            self.forms[key] = Forms(documents)
+        return self.forms[key]
 
 
 _ORDER = tuple(Grade)
@@ -87,7 +94,7 @@ def difference(old: Contracts, new: Contracts) -> tuple[Change, ...]:
     widening  object -> any
     [None, None]
     """
-    memory, mine, theirs = Memory(), Sealing(old.documents), Sealing(new.documents)
+    memory, mine, theirs = Memory(), Fingerprints(old.documents), Fingerprints(new.documents)
     found: list[Change] = []
     for name in sorted({*old.contracts, *new.contracts}):
         before, after = old.contracts.get(name), new.contracts.get(name)
@@ -95,7 +102,7 @@ def difference(old: Contracts, new: Contracts) -> tuple[Change, ...]:
             found.append(Change(grade=Grade.WIDENING, contract=name, what="added"))
         elif after is None:
             found.append(Change(grade=Grade.BREAKING, contract=name, what=_gone(before, new)))
-        elif mine.seal(before) != theirs.seal(after):
+        elif mine.of(before) != theirs.of(after):
             found += compare(before, after, old.documents, new.documents, memory)
     return tuple(found)
 
@@ -107,8 +114,10 @@ def compare(
 
     `memory` is of what was compared: one for all contracts of the same documents saves most of the work.
     """
-    pair = _Pair(old.name, before, after, memory or Memory())
+    memory = memory or Memory()
+    pair = _Pair(old.name, memory.form(before, "old"), memory.form(after, "new"), memory)
     found = [*pair.words(old, new), *pair.parts(old.parts, new.parts), *pair.results(old.results, new.results)]
+    found += pair.split(old, new)
     if (old.method, old.path) != (new.method, new.path):
         what = f"{old.method} {old.path} -> {new.method} {new.path}"
         found.append(Change(grade=Grade.BREAKING, contract=old.name, keyword="path", what=what))
@@ -133,8 +142,8 @@ class _Pair(Struct, frozen=True):
     """Two contracts of one name."""
 
     name: str
-    before: _Documents
-    after: _Documents
+    before: Forms
+    after: Forms
     memory: Memory
 
     def words(self, old: Contract, new: Contract) -> Iterator[Change]:
@@ -151,6 +160,19 @@ class _Pair(Struct, frozen=True):
                 grade = Grade.BREAKING if broken else Grade.TEXT_ONLY
                 lost = f", no longer promising {_PROMISES[name]}" if broken else ""
                 yield self._said(grade, f"annotations.{name}"[:_KEYWORD], f"{changed(*pair)}{lost}")
+
+    def split(self, old: Contract, new: Contract) -> Iterator[Change]:
+        """Yield the names by which flat arguments are split, where only one of two contracts has them."""
+        for name in sorted(old.fields ^ new.fields):
+            gone = name in old.fields
+            yield Change(
+                grade=Grade.BREAKING if gone else Grade.WIDENING,
+                contract=self.name,
+                location=Location.BODY,
+                pointer=child("", name),
+                keyword="properties",
+                what="no longer taken from flat arguments" if gone else "taken from flat arguments now",
+            )
 
     def _said(self, grade: Grade, keyword: str, what: str) -> Change:
         return Change(grade=grade, contract=self.name, keyword=keyword, what=what)
@@ -176,7 +198,7 @@ class _Pair(Struct, frozen=True):
         if (old.style, old.explode) != (new.style, new.explode):
             yield self._change(Grade.BREAKING, new, "", "style", "written in another way")
         yield from self._described(old, new)
-        one, other = Node(old.schema, self.before), Node(new.schema, self.after)
+        one, other = self.before.node(old.schema), self.after.node(new.schema)
         for missed in self.memory.inclusion.missed(one, other):
             grade = Grade.WIDENING if missed.why is Why.DECLARED else Grade.BREAKING
             yield self._missed(grade, new, missed)
@@ -210,7 +232,7 @@ class _Pair(Struct, frozen=True):
 
     def _result(self, old: Part, new: Part) -> Iterator[Change]:
         yield from self._described(old, new)
-        one, other = Node(old.schema, self.before), Node(new.schema, self.after)
+        one, other = self.before.node(old.schema), self.after.node(new.schema)
         for missed in self.memory.inclusion.missed(other, one):
             yield self._missed(Grade.BREAKING, new, _turned(missed))
         for missed in self.memory.inclusion.missed(one, other):

@@ -25,6 +25,8 @@ __all__ = (
     "own_copy",
     "pointer_of",
     "show",
+    "step",
+    "tokens",
     "whole_number",
     "word",
 )
@@ -85,6 +87,16 @@ def child(pointer: str, *tokens: str | int) -> str:
     return pointer
 
 
+def tokens(pointer: str) -> list[str]:
+    """Return the steps of a pointer (RFC 6901, section 4); of one that does not begin with a slash, those behind it.
+
+    >>> tokens("/paths/~1pets~1{id}/get")
+    ['paths', '/pets/{id}', 'get']
+    """
+    steps = pointer.split("/")[1:]
+    return [one.replace("~1", "/").replace("~0", "~") for one in steps] if "~" in pointer else steps
+
+
 def fragment(pointer: str) -> str:
     """Return a pointer as the fragment of a URI (RFC 6901, section 6), with all that a URI cannot hold encoded.
 
@@ -138,19 +150,24 @@ def find(root: object, pointer: str, absent: object = _ABSENT) -> object:
     2
     """
     node = root
-    for token in pointer.split("/")[1:]:
-        name = token.replace("~1", "/").replace("~0", "~") if "~" in token else token
-        found = _ABSENT
-        if is_object(node):
-            found = node.get(name, _ABSENT)
-        elif is_list(node) and name.isdecimal() and name.isascii() and int(name) < len(node):
-            found = node[int(name)]
-        if found is _ABSENT:
-            if absent is _ABSENT:
-                raise KeyError(pointer)
-            return absent
-        node = found
+    for token in tokens(pointer):
+        node = step(node, token, _ABSENT)
+        if node is _ABSENT:
+            return _nowhere(pointer, absent)
     return node if not pointer or pointer.startswith("/") else _nowhere(pointer, absent)
+
+
+def step(node: object, token: str, absent: object = None) -> object:
+    """Return what stands below a node by one step of a pointer, or `absent`.
+
+    >>> step([1, 2], "1"), step({"a": 3}, "a"), step({}, "a")
+    (2, 3, None)
+    """
+    if is_object(node):
+        return node.get(token, absent)
+    if is_list(node) and token.isdecimal() and token.isascii() and int(token) < len(node):
+        return node[int(token)]
+    return absent
 
 
 def _nowhere(pointer: str, absent: object) -> object:

@@ -18,17 +18,19 @@ from itertools import islice
 from msgspec import Struct
 
 from theodolite.contracts.digest import canonical
-from theodolite.contracts.document import child, is_list, is_object
+from theodolite.contracts.document import child, is_list
+from theodolite.contracts.likeness import LEVELS, alike, same
 from theodolite.contracts.nodes import EVERY_TYPE, Node, expand, named, types_of
 from theodolite.contracts.nodes import type_of as kind_of
+from theodolite.contracts.plain import NOT_COMPARED, WHOLE_NUMBER
 from theodolite.contracts.rules import RULES
 from theodolite.contracts.surface import speaking
 from theodolite.contracts.wording import changed, shown
 
 __all__ = ("Inclusion", "Missed", "Why")
 
-# Pairs of places that are compared, and levels (our choice): a document of 13 MB has some 300,000 places.
-STEPS, LEVELS = 2_000_000, 80
+# Pairs of places that are compared (our choice): a document of 13 MB has some 300,000 places.
+STEPS = 2_000_000
 # How often one pair is compared again, where what was found rests on pairs that are not shown yet (our choice): a
 # schema that leads back to itself in many ways would double the work with each level.
 _AGAIN = 32
@@ -37,7 +39,7 @@ _KEPT = 500
 # Schemas of one place on the left times those on the right (our choice): each is compared with each.
 _TOGETHER = 40_000
 # What is compared as it is written, because no rule says which of two is narrower.
-_AS_WRITTEN = ("contains", "minContains", "maxContains", "$dynamicRef", "$recursiveRef", "discriminator", "readOnly")
+_AS_WRITTEN = ("dependencies", "discriminator", "readOnly", WHOLE_NUMBER)
 _WHOLE = ("unevaluatedProperties", "unevaluatedItems")
 _OBJECT = frozenset({"object"})
 # One schema for each type, to split a union of types by.
@@ -180,20 +182,25 @@ class Inclusion:
 
     def _written(self, left: _Nodes, node: Node) -> Iterator[Missed]:
         for keyword in _AS_WRITTEN:
-            if keyword in node.keywords and not any(_same(one, node, keyword) for one in left):
+            if keyword in node.keywords and not any(same(one, node, keyword) for one in left):
                 yield Missed("", keyword, "not as it was")
+        if NOT_COMPARED in node.keywords and not any(same(one, node, NOT_COMPARED) for one in left):
+            words = " and ".join(sorted(named(node.keywords[NOT_COMPARED])))
+            yield Missed("", words, "not compared: what it means is not known")
+        if "contains" in node.keywords and not any(_contains(one, node) for one in left):
+            yield Missed("", "contains", "not as it was, or not as often")
         lost = node.keywords.get("$ref") if node.followed() is None else None
         if lost is not None and not any(one.keywords.get("$ref") == lost for one in left):
             yield Missed("", "$ref", "leads nowhere that is known")
         for keyword in _WHOLE:
-            if keyword in node.keywords and not any(_alike(one, node, set()) for one in left):
+            if keyword in node.keywords and not any(alike(one, node) for one in left):
                 yield Missed("", keyword, "not as it was, or what it counts is not")
         if "if" in node.keywords:
             yield from self._conditional(left, node)
 
     def _conditional(self, left: _Nodes, node: Node) -> Iterator[Missed]:
         for one in left:
-            if _same(one, node, "if") and not any(
+            if same(one, node, "if") and not any(
                 self._within(expand(one.child(one.keywords.get(arm))), expand(node.child(node.keywords.get(arm))))
                 for arm in ("then", "else")
             ):
@@ -459,41 +466,9 @@ def _together(nodes: Iterable[Node | None]) -> _Nodes:
     return tuple({id(node.schema): node for node in found}.values()) or (Node(schema=True),)
 
 
-def _same(one: Node, other: Node, keyword: str) -> bool:
-    """Whether both have a keyword and mean the same by it."""
-    return keyword in one.keywords and _alike_values(
-        (one, other), one.keywords[keyword], other.keywords[keyword], set()
-    )
-
-
-def _alike(one: Node, other: Node, seen: set[tuple[int, int]], depth: int = 0) -> bool:
-    """Whether two schemas say the same, in the same words, with references followed, at most 80 levels deep."""
-    key = (id(one.schema), id(other.schema))
-    if key in seen or one.schema is other.schema:
-        return True
-    if depth > LEVELS:
+def _contains(one: Node, other: Node) -> bool:
+    """Whether a schema asks for as many of the same items as another one, or more."""
+    if not same(one, other, "contains"):
         return False
-    seen.add(key)
-    mine, theirs = one.followed(), other.followed()
-    if (mine is None) != (theirs is None) or (mine and theirs and not _alike(mine, theirs, seen, depth + 1)):
-        return False
-    if isinstance(one.schema, bool) or isinstance(other.schema, bool):
-        return one.schema is other.schema
-    ignored = {"$ref"} if mine else set[str]()
-    names = one.schema.keys() - ignored
-    return names == other.schema.keys() - ignored and all(
-        _alike_values((one, other), one.schema[name], other.schema[name], seen, depth) for name in names
-    )
-
-
-def _alike_values(
-    both: tuple[Node, Node], mine: object, theirs: object, seen: set[tuple[int, int]], depth: int = 0
-) -> bool:
-    one, other = both
-    if is_object(mine) and is_object(theirs):
-        return _alike(one.child(mine), other.child(theirs), seen, depth + 1)
-    if is_list(mine) and is_list(theirs):
-        return len(mine) == len(theirs) and all(
-            _alike_values(both, *pair, seen, depth + 1) for pair in zip(mine, theirs, strict=True)
-        )
-    return canonical([mine]) == canonical([theirs])
+    least = canonical([one.keywords.get("minContains", 1)]) == canonical([other.keywords.get("minContains", 1)])
+    return least and ("maxContains" not in other.keywords or same(one, other, "maxContains"))

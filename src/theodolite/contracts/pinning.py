@@ -14,8 +14,8 @@ import msgspec
 from msgspec import Struct
 
 from theodolite.contracts.difference import Change, Grade, Memory, compare
-from theodolite.contracts.document import is_list, is_object, pointer_of
-from theodolite.contracts.sealing import Sealing
+from theodolite.contracts.digest import Fingerprints
+from theodolite.contracts.document import is_object, pointer_of, step, tokens
 from theodolite.core.contract import Contract, Contracts, Schema
 from theodolite.core.errors import ConfigError
 from theodolite.core.faults import place_of
@@ -52,13 +52,13 @@ class Pins(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 def pinned(contracts: Contracts) -> Pinned:
     """Return pins of all contracts of one source."""
-    sealing = Sealing(contracts.documents)
+    prints = Fingerprints(contracts.documents)
     return Pinned(
         pins={
-            name: Pin(sha256=sealing.seal(contract), contract=contract)
+            name: Pin(sha256=prints.of(contract), contract=contract)
             for name, contract in sorted(contracts.contracts.items())
         },
-        schemas=sealing.reached(contracts.contracts.values()),
+        schemas=prints.reached(contracts.contracts.values()),
     )
 
 
@@ -68,7 +68,7 @@ def verify(pins: Pinned, contracts: Contracts) -> tuple[Change, ...]:
     A contract whose hash is another one has a change at least, of words where no other is seen.
     """
     before = _documents(pins.schemas)
-    memory, sealing = Memory(), Sealing(contracts.documents)
+    memory, prints = Memory(), Fingerprints(contracts.documents)
     found: list[Change] = []
     for name in sorted({*pins.pins, *contracts.contracts}):
         old, new = pins.pins.get(name), contracts.contracts.get(name)
@@ -76,7 +76,7 @@ def verify(pins: Pinned, contracts: Contracts) -> tuple[Change, ...]:
             found.append(Change(grade=Grade.WIDENING, contract=name, what="added: it is not pinned"))
         elif new is None:
             found.append(Change(grade=Grade.BREAKING, contract=name, what="removed"))
-        elif old.sha256 != sealing.seal(new):
+        elif old.sha256 != prints.of(new):
             changes = compare(old.contract, new, before, contracts.documents, memory)
             same = Change(grade=Grade.TEXT_ONLY, contract=name, what="written in another way, to the same effect")
             found += changes or [same]
@@ -106,9 +106,9 @@ def read(data: bytes, where: str) -> Pins:
             "make another one with `theodolite pin add`"
         ) from error
     for source, one in pins.sources.items():
-        sealing = Sealing(_documents(one.schemas))
+        prints = Fingerprints(_documents(one.schemas))
         for name, kept in one.pins.items():
-            if kept.contract.name != name or kept.sha256 != sealing.seal(kept.contract):
+            if kept.contract.name != name or kept.sha256 != prints.of(kept.contract):
                 raise ConfigError(
                     f"{where}: the pin of {brief(name)} from {brief(source)} does not fit its hash: the file was "
                     "changed by hand, or by somebody; restore it, or look at the contract and pin it again"
@@ -125,17 +125,14 @@ def _documents(schemas: Mapping[str, Schema]) -> _Documents:
     documents: dict[str, object] = {}
     for reference in sorted(schemas, key=len):
         uri, _, fragment = reference.partition("#")
-        tokens = [token.replace("~1", "/").replace("~0", "~") for token in pointer_of(fragment).split("/")[1:]]
-        if not tokens:
-            documents.setdefault(uri, schemas[reference])
+        schema = schemas[reference]
+        steps = tokens(pointer_of(fragment))
+        if not steps:
+            documents[uri] = {**schema} if is_object(schema) else schema  # what others are put into
             continue
         node: object = documents.setdefault(uri, {})
-        for token in tokens[:-1]:
-            node = node.setdefault(token, {}) if is_object(node) else _item(node, token)
+        for token in steps[:-1]:
+            node = node.setdefault(token, {}) if is_object(node) else step(node, token)
         if is_object(node):
-            node.setdefault(tokens[-1], schemas[reference])
+            node.setdefault(steps[-1], schema)
     return documents
-
-
-def _item(node: object, token: str) -> object:
-    return node[int(token)] if is_list(node) and token.isdecimal() and int(token) < len(node) else None

@@ -11,6 +11,7 @@ from msgspec import Struct
 from theodolite.contracts.digest import canonical
 from theodolite.contracts.document import child, is_list
 from theodolite.contracts.nodes import Node, expand, named
+from theodolite.contracts.plain import EVALUATED_OTHERWISE, NOT_COMPARED, WHOLE_NUMBER
 
 __all__ = ("PLACES", "Spoken", "Surface", "below", "speaking")
 
@@ -27,6 +28,7 @@ _DECIDES = frozenset(
         *("properties", "patternProperties", "additionalProperties", "propertyNames", "required", "minProperties"),
         *("maxProperties", "dependentRequired", "dependentSchemas", "unevaluatedProperties", "unevaluatedItems"),
         *("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "$ref", "$dynamicRef", "$recursiveRef"),
+        *("dependencies", "additionalItems", NOT_COMPARED, WHOLE_NUMBER, EVALUATED_OTHERWISE),
         *("discriminator", "readOnly", "$defs", "definitions", "$id", "$schema", "$anchor", "$dynamicAnchor"),
     }
 )
