@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
+from theodolite.core.arguments import MAX_POINTER
 from theodolite.core.surrogates import spell_out
 
 __all__ = ("Contract", "Contracts", "Divergence", "Gap", "Group", "Kind", "Location", "Origin", "Part", "Schema")
@@ -198,3 +200,5 @@ class Divergence(Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         spell_out(self, "pointer", "expected", "observed", "schema_pointer")
+        if len(self.pointer) > MAX_POINTER:  # the names in it are those of a call, of any length
+            force_setattr(self, "pointer", f"{self.pointer[: MAX_POINTER - 1]}\N{HORIZONTAL ELLIPSIS}")

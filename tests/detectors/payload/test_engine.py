@@ -552,13 +552,18 @@ def test_a_result_is_made_ready_once() -> None:
 @pytest.mark.parametrize("where", ["arguments", "results", "body", "response"])
 def test_what_is_no_schema_is_refused_when_it_is_read_wherever_it_stands(schema: Schema, where: str) -> None:
     media = {"application/json": {"schema": schema}}
-    operation: dict[str, object] = {
-        "body": {"requestBody": {"content": media}},
-        "response": {"responses": {"200": {"description": "", "content": media}}},
-    }.get(where, {})
+    responses = {"200": {"description": "", "content": media}}
+    operation: object = {"requestBody": {"content": media}} if where == "body" else {"responses": responses}
     tool = {"name": "t", "inputSchema": schema if where == "arguments" else {}}
-    document: object = {"openapi": "3.1.0", "paths": {"/a": {"put": operation}}}
-    if where in {"arguments", "results"}:
-        document = [tool if where == "arguments" else {**tool, "outputSchema": schema}]
+    tools = [tool if where == "arguments" else {**tool, "outputSchema": schema}]
+    published: object = {"openapi": "3.1.0", "paths": {"/a": {"put": operation}}}
+    document = tools if where in {"arguments", "results"} else published
     with pytest.raises(ConfigError, match=r"/(items|type|not|minLength)\b"):
         Checker(read(document))
+
+
+def test_a_name_of_any_length_is_cut_in_what_is_told() -> None:
+    guard = Checker(read([{"name": "t", "inputSchema": {"additionalProperties": False}}]))
+    bare = Checker(read({"openapi": "3.1.0", "paths": {"/a": {"get": {"operationId": "t"}}}}))
+    for one in (guard, bare):
+        assert [len(found.pointer) for found in one.check("t", {"x" * 100_000: 1})] == [512]
