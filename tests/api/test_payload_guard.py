@@ -561,3 +561,10 @@ def test_an_operation_that_came_or_went_is_the_contracts_doing() -> None:
     assert new.attribute(operation_id="before", pinned=old) is Mover.CONTRACT
     assert new.attribute(operation_id="after", pinned=old) is Mover.BOTH
     assert new.attribute(operation_id="neither", pinned=old) is Mover.MODEL
+
+
+def test_what_has_no_schema_is_allowed_and_said_to_be_unchecked() -> None:
+    guard = OpenAPIDriftGuard(spec=[{"type": "bash_20250124", "name": "bash"}])
+    decision = guard.evaluate(operation_id="bash", args={"command": "ls"})
+    assert decision.allowed
+    assert "not checked" in decision.detail

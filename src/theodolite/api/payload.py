@@ -9,25 +9,33 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from enum import StrEnum
 from functools import partial
 from threading import Lock
 from typing import ParamSpec, Protocol, TypeVar
 
-from msgspec import UNSET, Struct
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from theodolite.api.binding import Check, checked_before
+from theodolite.api.decisions import (
+    DriftMode,
+    OpenAPIDivergence,
+    OpenAPIDivergenceKind,
+    OpenAPIDriftDecision,
+    OpenAPIDriftRate,
+    OpenAPIDriftVerdict,
+    OpenAPIDriftViolation,
+)
 from theodolite.api.specified import Model, Spec, contracts_of
 from theodolite.core.arguments import pointer
-from theodolite.core.contract import Contract, Divergence, Group, Kind, Location
+from theodolite.core.contract import Contract, Divergence, Kind
 from theodolite.core.errors import ConfigError
 from theodolite.core.text import brief, inert
 from theodolite.detectors.payload.answering import message, unknown
 from theodolite.detectors.payload.drift import Mover, Rate, ShapeDrift, Shift, attribution
 from theodolite.detectors.payload.engine import Checker
 from theodolite.detectors.payload.naming import Name, Naming, meant
-from theodolite.detectors.payload.repair import Plan, Step, mending, plan
+from theodolite.detectors.payload.repair import Step, mending, plan
 
 __all__ = (
     "DriftMode",
@@ -52,9 +60,6 @@ __all__ = (
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# The three kinds of the guard that users come from; `OpenAPIDivergence.exactly` says more.
-OpenAPIDivergenceKind = Group
-
 _LOG = logging.getLogger("theodolite.payload")
 # The paper that agent-airlock's preset names. It measured smells of documentation, and no rate of drift.
 _ADVISORY = "https://arxiv.org/abs/2605.14312"
@@ -63,88 +68,6 @@ _ADVISORY = "https://arxiv.org/abs/2605.14312"
 # secret: less than any key has (our choice).
 _LISTED, _LONG, _OURS, _THEIRS = 5, 512, 200, 20
 _ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
-
-
-class DriftMode(StrEnum):
-    """What a guard does about drift: refuse, tell the log, or only return it."""
-
-    STRICT = "strict"
-    WARN = "warn"
-    SHADOW = "shadow"
-
-
-class OpenAPIDriftVerdict(StrEnum):
-    """What a guard made of a call."""
-
-    ALLOW = "allow"
-    ALLOW_WARN = "allow_warn"
-    ALLOW_SHADOW = "allow_shadow"
-    DENY_DRIFT = "deny_drift"
-    DENY_UNKNOWN_OPERATION = "deny_unknown_operation"
-
-
-class OpenAPIDivergence(Struct, frozen=True, kw_only=True):
-    """One place where a call diverges. Names, places and types: never a value of the call.
-
-    `kind` is one of agent-airlock's three, `exactly` one of ours; `field` is the name of the field, with those that it
-    stands in (`address.city`, `items[0].id`), to be read: what a terminal or a log would obey in it is spelled out, and
-    a name that the contract does not declare is cut to 20 characters. `pointer` is the JSON Pointer (RFC 6901) into the
-    arguments as given: data, with the names as they are, cut to 512 characters.
-    """
-
-    kind: OpenAPIDivergenceKind
-    field: str
-    expected: str = ""
-    observed: str = ""
-    exactly: Kind
-    pointer: str
-    location: Location
-    keyword: str = ""
-
-
-class OpenAPIDriftDecision(Struct, frozen=True, kw_only=True):
-    """What a guard decided about one call.
-
-    `observations` stop nothing: fields that an open schema takes and does not declare, formats that are advice.
-    `known_operation` is False where the contract has no such operation; `retry` then names some that are near. `retry`
-    is a short message that may be handed back to the model, and `repair` a plan that makes the arguments valid; neither
-    is applied, both are absent where there is nothing to mend, and `repair` where no plan was found. `shifts` are the
-    rates that this call shows to have risen, where the guard keeps them: mostly none, and no reason for `allowed`.
-    """
-
-    allowed: bool
-    verdict: OpenAPIDriftVerdict
-    detail: str
-    operation_id: str | None
-    divergences: tuple[OpenAPIDivergence, ...] = ()
-    observations: tuple[OpenAPIDivergence, ...] = ()
-    known_operation: bool = True
-    repair: Plan | None = None
-    retry: str = ""
-    shifts: tuple[Shift, ...] = ()
-
-
-class OpenAPIDriftRate(Struct, frozen=True, kw_only=True):
-    """How often calls of an operation diverged at one place in one way: `before` in its baseline, and `now` since then.
-
-    A rate is `k` of `n` calls, with Wilson's `interval` of 95 %. `pointer` has `*` for each index, and for a name that
-    nobody declared. Places at which no call diverged have none.
-    """
-
-    operation_id: str
-    pointer: str
-    kind: OpenAPIDivergenceKind
-    exactly: Kind
-    before: Rate
-    now: Rate
-
-
-class OpenAPIDriftViolation(Exception):  # noqa: N818 - the name that users have in their except clauses
-    """A call was refused; `decision` says why. Raised by functions that `vaccinate_openapi` wraps."""
-
-    def __init__(self, decision: OpenAPIDriftDecision) -> None:
-        super().__init__(decision.detail if not decision.retry else f"{decision.detail}. {decision.retry}")
-        self.decision = decision
 
 
 class OpenAPIDriftGuard:
@@ -187,7 +110,10 @@ class OpenAPIDriftGuard:
         self._checker = Checker(self.contracts)
         self._naming = Naming(self.contracts)
         # What is decided of nearly every call is the same object each time: it is frozen.
-        self._fitting = {name: _fits(name) for name in (*self.contracts.contracts, *self.contracts.aliases)}
+        self._fitting = {
+            name: _fits(name, self.contracts.find(name))
+            for name in (*self.contracts.contracts, *self.contracts.aliases)
+        }
         self._looks_on = observe or self.drift is not None
 
     def evaluate(self, *, operation_id: str, args: object = None) -> OpenAPIDriftDecision:
@@ -196,15 +122,18 @@ class OpenAPIDriftGuard:
         `args` are the flat arguments by name, which are taken to parameters and body by name, or the body itself where
         it is no object; None is a call without any, and without a body. Does not raise for what `args` holds.
         """
-        return self._decided(operation_id, UNSET if args is None else args)
-
-    def _decided(self, operation_id: str, arguments: object, twice: tuple[str, ...] = ()) -> OpenAPIDriftDecision:
         fitting = self._fitting.get(operation_id) if _is_text(operation_id) else None
         if fitting is None:
             return self._unknown(operation_id)
+        arguments = UNSET if args is None else args
         found = self._checker.check(operation_id, arguments)
-        if not found and not self._looks_on and not twice:
+        if not found and not self._looks_on:
             return fitting
+        return self._decided(operation_id, arguments, found)
+
+    def _decided(
+        self, operation_id: str, arguments: object, found: tuple[Divergence, ...], twice: tuple[str, ...] = ()
+    ) -> OpenAPIDriftDecision:
         contracts = self.contracts.contracts
         contract = contracts[operation_id if operation_id in contracts else self.contracts.aliases[operation_id]]
         if self._observes:
@@ -213,7 +142,7 @@ class OpenAPIDriftGuard:
         shifts = self._counted(contract.name, found) if self.drift is not None else ()
         told = self._told(contract.name, [one for one in found if not one.denies])
         denying = [one for one in found if one.denies]
-        made = fitting
+        made = self._fitting[operation_id]
         if denying:
             # No plan says which of two values is meant.
             made = self._drifted(contract, UNSET if twice else arguments, denying, mends=not twice)
@@ -273,7 +202,7 @@ class OpenAPIDriftGuard:
             raise ConfigError(f"the contract has no operation {brief(operation_id)}: {hint}")
 
         def check(given: Mapping[str, object], twice: tuple[str, ...]) -> None:
-            decision = self._decided(operation_id, given, twice)
+            decision = self._decided(operation_id, given, self._checker.check(operation_id, given), twice)
             if not decision.allowed:
                 raise OpenAPIDriftViolation(decision)
 
@@ -364,11 +293,14 @@ _VERDICTS = {
 }
 
 
-def _fits(name: str) -> OpenAPIDriftDecision:
+def _fits(name: str, contract: Contract | None) -> OpenAPIDriftDecision:
+    said = "the arguments fit the contract of"
+    if contract is not None and contract.opaque:
+        said = "not checked, since no schema is published of the arguments of"
     return OpenAPIDriftDecision(
         allowed=True,
         verdict=OpenAPIDriftVerdict.ALLOW,
-        detail=f"the arguments fit the contract of {brief(name)}",
+        detail=f"{said} {brief(name)}",
         operation_id=name,
     )
 
