@@ -58,10 +58,8 @@ def body(row: Row) -> dict[str, object]:
     }
 
 
-NESTED = {
-    "type": "object",
-    "properties": {"o": {"type": "object", "properties": {"a": {}}, "required": ["a"], "additionalProperties": False}},
-}
+CLOSED = {"type": "object", "properties": {"a": True}, "required": ["a"], "additionalProperties": False}
+NESTED: Schema = {"type": "object", "properties": {"o": CLOSED}}
 REF: Schema = {"$ref": "#/components/schemas/P"}
 NOT_JSON = Kind.NOT_JSON
 ROWS = [

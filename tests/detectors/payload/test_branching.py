@@ -189,7 +189,7 @@ def test_what_is_no_schema_is_left_to_who_compiles_it() -> None:
 
 
 @pytest.mark.parametrize("key", ["default", "const", "examples", "x-own"])
-@pytest.mark.parametrize("value", [{"$id": "http://["}, {"allOf": [{}] * (MAX_WAYS + 1)}, {"$ref": "http://["}])
+@pytest.mark.parametrize("value", [{"$id": "http://["}, {"allOf": [EMPTY] * (MAX_WAYS + 1)}, {"$ref": "http://["}])
 def test_data_within_a_schema_is_no_schema(key: str, value: object) -> None:
     schema: dict[str, object] = {"type": "object", key: [value] if key == "examples" else value}
     Checker(read([{"name": "t", "inputSchema": schema}])).check("t", {})
@@ -211,6 +211,6 @@ def test_many_groups_that_lead_back_to_themselves_end() -> None:
 
 def test_the_discriminated_parent_and_child_of_published_documents_are_taken() -> None:
     pet = {"oneOf": [{"$ref": f"#/$defs/pet{n}"} for n in range(100)], "properties": {"kind": {"type": "string"}}}
-    pets = {f"pet{n}": {"allOf": [{"$ref": "#/$defs/pet"}, {"properties": {f"a{n}": {}}}]} for n in range(100)}
+    pets = {f"pet{n}": {"allOf": [{"$ref": "#/$defs/pet"}, {"properties": {f"a{n}": EMPTY}}]} for n in range(100)}
     schema: dict[str, object] = {"$defs": {"pet": pet, **pets}, "$ref": "#/$defs/pet"}
     assert not counted(schema).excessive({"$ref": "urn:t"})

@@ -19,6 +19,7 @@ Found = list[tuple[Kind, str]]
 Schema = Mapping[str, object]
 T = TypeVar("T")
 NAN = float("nan")
+EMPTY: dict[str, object] = {}
 
 
 def checker(schema: Schema, **formats: bool) -> Checker:
@@ -462,7 +463,7 @@ def test_a_tool_without_a_schema_is_not_judged(arguments: object) -> None:
 
 
 def test_an_operation_that_takes_nothing_is_judged_all_the_same() -> None:
-    document = {"openapi": "3.1.0", "paths": {"/a": {"get": {"operationId": "a", "responses": {}}}}}
+    document = {"openapi": "3.1.0", "paths": {"/a": {"get": {"operationId": "a", "responses": EMPTY}}}}
     assert kinds(Checker(read(document)).check("a", {"x": 1})) == [(Kind.UNDECLARED_FIELD, "/x")]
 
 
@@ -533,9 +534,9 @@ def test_parameters_are_observed_as_well() -> None:
 
 
 def test_a_result_is_made_ready_once() -> None:
-    tool = {
+    tool: dict[str, object] = {
         "name": "t",
-        "inputSchema": {},
+        "inputSchema": EMPTY,
         "outputSchema": {"type": "object", "properties": {"a": {"type": "integer"}}},
     }
     guard = Checker(read([tool]))
@@ -547,14 +548,14 @@ def test_a_result_is_made_ready_once() -> None:
 
 
 @pytest.mark.parametrize(
-    "schema", [{"items": [{}]}, {"type": "strng"}, {"not": 3}, {"properties": {"a": {"minLength": -1}}}]
+    "schema", [{"items": [EMPTY]}, {"type": "strng"}, {"not": 3}, {"properties": {"a": {"minLength": -1}}}]
 )
 @pytest.mark.parametrize("where", ["arguments", "results", "body", "response"])
 def test_what_is_no_schema_is_refused_when_it_is_read_wherever_it_stands(schema: Schema, where: str) -> None:
     media = {"application/json": {"schema": schema}}
     responses = {"200": {"description": "", "content": media}}
     operation: object = {"requestBody": {"content": media}} if where == "body" else {"responses": responses}
-    tool = {"name": "t", "inputSchema": schema if where == "arguments" else {}}
+    tool: dict[str, object] = {"name": "t", "inputSchema": schema if where == "arguments" else EMPTY}
     tools = [tool if where == "arguments" else {**tool, "outputSchema": schema}]
     published: object = {"openapi": "3.1.0", "paths": {"/a": {"put": operation}}}
     document = tools if where in {"arguments", "results"} else published

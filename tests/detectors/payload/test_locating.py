@@ -43,10 +43,9 @@ def published(tree: dict[str, object], how: str = "pointer") -> Checker:
 
 
 def nested(levels: int, leaf: object) -> dict[str, object]:
-    value: object = leaf
-    for _ in range(levels):
+    value: dict[str, object] = {"and": [leaf]}
+    for _ in range(levels - 1):
         value = {"and": [value]}
-    assert isinstance(value, dict)
     return value
 
 
