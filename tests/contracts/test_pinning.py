@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from theodolite.contracts import read as published
 from theodolite.contracts.difference import Grade, difference, worst
@@ -226,13 +227,41 @@ def _broken(data: bytes) -> bytes:
         (b"[" * 100_000, "no file of pins"),
         (b'{"theodolite_pins": 2}', "pins of form 2; this version reads form 1"),
         (b'{"theodolite_pins": 1, "more": 1}', "no file of pins: a key that is not known"),
-        (_broken(write(Pins(sources={"f": pinned(tool({"type": "string"}))}))), "does not fit its hash"),
+        (_broken(write(Pins(sources={"f": pinned(tool({"type": "string"}))}))), "do not fit their hash"),
     ],
 )
 def test_a_file_that_is_none_or_was_changed_is_refused(data: bytes, message: str) -> None:
     with pytest.raises(ConfigError, match=r"^pins\.json: ") as refused:
         read(data, "pins.json")
     assert message in str(refused.value)
+
+
+ORIGIN = (b'"origin": "mcp"', b'"origin": "openapi"')
+FIELDS = (b'"fields": []', b'"fields": ["a"]')
+POINTER = (b'"pointer": ""', b'"pointer": "/x"')
+MORE = (b'"schemas": {}', b'"schemas": {"urn:x": true}')
+
+
+@pytest.mark.parametrize(("old", "new"), [ORIGIN, FIELDS, POINTER, MORE])
+def test_nothing_in_the_file_can_be_changed_without_being_noticed(old: bytes, new: bytes) -> None:
+    data = write(Pins(sources={"f": pinned(tool({"type": "string"}))}))
+    assert old in data
+    with pytest.raises(ConfigError, match="do not fit their hash"):
+        read(data.replace(old, new), "pins.json")
+
+
+def test_a_hash_of_a_contract_that_is_not_its_own_is_refused() -> None:
+    one = pinned(tool({"type": "string"}))
+    other = structs.replace(one, pins={"t": structs.replace(one.pins["t"], sha256="0" * 64)})
+    with pytest.raises(ConfigError, match="does not fit its hash"):
+        read(write(Pins(sources={"f": other})), "pins.json")
+
+
+def test_the_names_that_flat_arguments_are_split_by_are_agreed_on() -> None:
+    one = tool(ANY)
+    other = structs.replace(one, contracts={"t": structs.replace(one.contracts["t"], fields=frozenset({"a"}))})
+    assert [change.grade for change in verify(pinned(one), other)] == [Grade.WIDENING]
+    assert [change.grade for change in verify(pinned(other), one)] == [Grade.BREAKING]
 
 
 def test_the_file_is_written_the_same_each_time() -> None:

@@ -14,6 +14,7 @@ from theodolite.cli.exits import NOTHING
 from theodolite.cli.grades import Graded, Told
 from theodolite.cli.guarding import account_of, loaded, tell
 from theodolite.cli.output import spared
+from theodolite.cli.replacing import alone, put, target_of
 from theodolite.contracts.difference import Change
 from theodolite.contracts.pinning import Pinned, Pins, pinned, read, verify, write
 from theodolite.core.errors import ConfigError
@@ -28,10 +29,12 @@ __all__ = ("added", "removed", "verified")
 def added(files: tuple[Path, ...], to: Path) -> int:
     """Pin the contracts of files, and say how many; return the exit status."""
     spared(to, *files, option="--to")
-    pins = _read(to) if to.exists() else Pins()
+    target = target_of(to, "--to")
     sources = {_source(file, to): file for file in files}
     fresh = {source: pinned(loaded(file)) for source, file in sources.items()}
-    _write(to, write(replace(pins, sources={**pins.sources, **fresh})), "--to")
+    with alone(target, "--to"):
+        pins = _read(to) if target.exists() else Pins()
+        put(target, write(replace(pins, sources={**pins.sources, **fresh})), "--to")
     for source, file in sources.items():
         count = counted(len(fresh[source].pins), "contract")
         sys.stdout.write(f"{inert(str(file))}: {count} pinned in {inert(str(to))}\n")
@@ -40,11 +43,13 @@ def added(files: tuple[Path, ...], to: Path) -> int:
 
 def removed(files: tuple[Path, ...], pins: Path) -> int:
     """Take the pins of files away, whether these are still there or not; return the exit status."""
-    held = _read(pins)
+    target = target_of(pins, "--pins")
     sources = {_source(file, pins): file for file in files}
-    for source, file in sources.items():
-        _known(source, file, pins, held)
-    _write(pins, write(replace(held, sources=_without(held.sources, sources))), "--pins")
+    with alone(target, "--pins"):
+        held = _read(pins)
+        for source, file in sources.items():
+            _known(source, file, pins, held)
+        put(target, write(replace(held, sources=_without(held.sources, sources))), "--pins")
     for source, file in sources.items():
         count = counted(len(held.sources[source].pins), "contract")
         sys.stdout.write(f"{inert(str(file))}: {count} no longer pinned in {inert(str(pins))}\n")
@@ -121,14 +126,3 @@ def _read(pins: Path) -> Pins:
             f"{pins}: cannot be read ({error.strerror}): name the file that `theodolite pin add` wrote"
         ) from error
     return read(data, str(pins))
-
-
-def _write(to: Path, data: bytes, option: str) -> None:
-    """Put a file in its place as a whole, or not at all."""
-    fresh = to.with_name(f".{to.name}.new")
-    try:
-        fresh.write_bytes(data)
-        fresh.replace(to)
-    except OSError as error:
-        fresh.unlink(missing_ok=True)
-        raise ConfigError(f"{to}: cannot be written ({error.strerror}): name another file with {option}") from error

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from typing import Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from theodolite.contracts.difference import Change, Grade, Memory, compare
-from theodolite.contracts.digest import Fingerprints
+from theodolite.contracts.digest import Fingerprints, fingerprint
 from theodolite.contracts.document import is_object, pointer_of, step, tokens
 from theodolite.core.contract import Contract, Contracts, Schema
 from theodolite.core.errors import ConfigError
@@ -37,10 +37,14 @@ class Pin(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Pinned(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What was agreed to of one source: contracts by name, and what they lead to by the reference that leads there."""
+    """What was agreed to of one source: contracts by name, and what they lead to by the reference that leads there.
+
+    `sha256` is that of all of it as it stands in a file: what no hash of a contract covers must not change either.
+    """
 
     pins: Mapping[str, Pin]
     schemas: Mapping[str, Schema] = {}
+    sha256: str = ""
 
 
 class Pins(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -85,7 +89,9 @@ def verify(pins: Pinned, contracts: Contracts) -> tuple[Change, ...]:
 
 def write(pins: Pins) -> bytes:
     """Return the file of pins: JSON with keys in order, so that version control shows what changed."""
-    return msgspec.json.format(msgspec.json.encode(pins, order="sorted"), indent=1) + b"\n"
+    hashed = {name: structs.replace(one, sha256=_whole(one)) for name, one in pins.sources.items()}
+    whole = structs.replace(pins, sources=hashed)
+    return msgspec.json.format(msgspec.json.encode(whole, order="sorted"), indent=1) + b"\n"
 
 
 def read(data: bytes, where: str) -> Pins:
@@ -106,6 +112,11 @@ def read(data: bytes, where: str) -> Pins:
             "make another one with `theodolite pin add`"
         ) from error
     for source, one in pins.sources.items():
+        if one.sha256 != _whole(one):
+            raise ConfigError(
+                f"{where}: the pins from {brief(source)} do not fit their hash: the file was changed by hand, or by "
+                "somebody; restore it, or look at the contracts and pin them again"
+            )
         prints = Fingerprints(_documents(one.schemas))
         for name, kept in one.pins.items():
             if kept.contract.name != name or kept.sha256 != prints.of(kept.contract):
@@ -118,6 +129,10 @@ def read(data: bytes, where: str) -> Pins:
 
 class _Form(Struct):
     theodolite_pins: object
+
+
+def _whole(one: Pinned) -> str:
+    return fingerprint([msgspec.to_builtins(one.pins, order="sorted"), one.schemas])
 
 
 def _documents(schemas: Mapping[str, Schema]) -> _Documents:
