@@ -95,7 +95,8 @@ def moving(kind: dict[str, object]) -> dict[str, object]:
         (moving(TEXT), moving(NUMBER)),
         (
             {"$schema": D2019, "$recursiveAnchor": True, "additionalProperties": {"$recursiveRef": "#"}},
-            {"$schema": D2019, "$recursiveAnchor": True, "additionalProperties": {"$recursiveRef": "#"}, "required": ["a"]},
+            {"$schema": D2019, "$recursiveAnchor": True, "additionalProperties": {"$recursiveRef": "#"},
+             "required": ["a"]},
         ),
         ({"$dynamicRef": "#n", "$defs": {"x": {"$dynamicAnchor": "n", **TEXT}}},
          {"$dynamicRef": "#n", "$defs": {"x": {"$dynamicAnchor": "n", **NUMBER}}}),
@@ -110,13 +111,14 @@ def test_what_refuses_more_is_breaking_in_every_draft(old: dict[str, object], ne
 @pytest.mark.parametrize(
     ("old", "new", "grade", "pointer"),
     [
-        ({"$schema": D7, "items": [TEXT]}, {"$schema": D7, "items": [{"type": ["string", "null"]}]}, Grade.WIDENING, "/0"),
+        ({"$schema": D7, "items": [NUMBER]}, {"$schema": D7, "items": [{"type": "number"}]}, Grade.WIDENING, "/0"),
         ({"$schema": D7, "dependencies": {"a": ["b"]}}, {"$schema": D7}, Grade.WIDENING, "/a"),
         ({"$schema": D7, "items": TEXT}, {"$schema": D7, "items": TEXT, "additionalItems": False}, Grade.TEXT_ONLY, ""),
         ({"$schema": D4, "minimum": 1, "exclusiveMinimum": True}, {"$schema": D4, "minimum": 1}, Grade.WIDENING, ""),
         ({"$schema": D7, **S, **DEFINED}, {"$schema": D7, **S, "maxLength": 3, **DEFINED}, Grade.TEXT_ONLY, ""),
         ({"$schema": D7, "items": [TEXT]}, {"prefixItems": [TEXT]}, None, ""),
-        (named("#q", {"$anchor": "q", **NUMBER}), named("#r", {"$anchor": "r", "type": "number"}), Grade.WIDENING, "/a"),
+        (named("#q", {"$anchor": "q", **NUMBER}), named("#r", {"$anchor": "r", "type": "number"}),
+         Grade.WIDENING, "/a"),
         (moving(NUMBER), {**moving(NUMBER), "description": "A tree."}, Grade.TEXT_ONLY, ""),
         (embedded(NUMBER), embedded({"type": "number"}), Grade.WIDENING, "/a"),
     ],
@@ -187,7 +189,8 @@ def _flagged(schema: dict[str, object]) -> dict[str, object]:
 def references(draft: Draft) -> Some:
     own = ["#/definitions/s", "#/definitions/n", "#"]
     own += {Draft.DRAFT_2019: ["#q", "urn:x:m#/definitions/y", "urn:x:m"], Draft.DRAFT_4: []}.get(draft, ["urn:x:m"])
-    beside = st.sampled_from([dict[str, object](), {"maxLength": 1}, {"required": ["a"]}, {"minimum": 2}])
+    limits: list[dict[str, object]] = [{}, {"maxLength": 1}, {"required": ["a"]}, {"minimum": 2}]
+    beside = st.sampled_from(limits)
     return st.tuples(st.sampled_from(own[:2] + own[3:]), beside).map(lambda pair: {"$ref": pair[0], **pair[1]})
 
 

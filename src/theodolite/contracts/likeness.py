@@ -24,7 +24,7 @@ def same(one: Node, other: Node, keyword: str) -> bool:
     """
     if keyword not in one.keywords or keyword not in other.keywords:
         return False
-    return _values((one, other), keyword, one.keywords[keyword], other.keywords[keyword], set())
+    return _values((one, other), keyword, (one.keywords[keyword], other.keywords[keyword]), set(), 0)
 
 
 def alike(one: Node, other: Node, seen: set[tuple[int, int]] | None = None, depth: int = 0) -> bool:
@@ -44,14 +44,15 @@ def alike(one: Node, other: Node, seen: set[tuple[int, int]] | None = None, dept
     ignored = {"$ref"} if mine else set[str]()
     names = one.schema.keys() - ignored
     return names == other.schema.keys() - ignored and all(
-        _values((one, other), name, one.schema[name], other.schema[name], seen, depth) for name in names
+        _values((one, other), name, (one.schema[name], other.schema[name]), seen, depth) for name in names
     )
 
 
 def _values(
-    both: tuple[Node, Node], keyword: str, mine: object, theirs: object, seen: set[tuple[int, int]], depth: int = 0
+    both: tuple[Node, Node], keyword: str, values: tuple[object, object], seen: set[tuple[int, int]], depth: int
 ) -> bool:
     """Whether a keyword means the same: what is no schema counts as it is written."""
+    mine, theirs = values
     if keyword not in EVERY_KEYWORD:
         return canonical([mine]) == canonical([theirs])
     one, other = both
@@ -59,10 +60,10 @@ def _values(
         if EVERY_KEYWORD[keyword] not in {Holds.MAP, Holds.MIXED}:
             return alike(one.child(mine), other.child(theirs), seen, depth + 1)
         return mine.keys() == theirs.keys() and all(
-            _values(both, _ONE, mine[name], theirs[name], seen, depth + 1) for name in mine
+            _values(both, _ONE, (mine[name], theirs[name]), seen, depth + 1) for name in mine
         )
     if is_list(mine) and is_list(theirs):
         return len(mine) == len(theirs) and all(
-            _values(both, _ONE, *pair, seen, depth + 1) for pair in zip(mine, theirs, strict=True)
+            _values(both, _ONE, pair, seen, depth + 1) for pair in zip(mine, theirs, strict=True)
         )
     return canonical([mine]) == canonical([theirs])

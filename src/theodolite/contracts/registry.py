@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from theodolite.contracts.document import child, find, fragment, is_list, is_object, show, word
+from theodolite.contracts.document import child, find, fragment, is_list, is_object, show, tokens, word
 from theodolite.core.contract import Gap, Schema
 from theodolite.core.errors import ConfigError
 from theodolite.core.text import brief
@@ -30,7 +30,7 @@ def pointer_to(at: Path) -> str:
     >>> pointer_to(((None, "/components/schemas/Pet"), "properties"))
     '/components/schemas/Pet/properties'
     """
-    tokens: list[str | int] = []
+    steps: list[str | int] = []
     here: Path | None = at
     start = ""
     while here is not None:
@@ -38,9 +38,9 @@ def pointer_to(at: Path) -> str:
         if above is None:
             start = str(token)
         else:
-            tokens.append(token)
+            steps.append(token)
         here = above
-    return child(start, *reversed(tokens))
+    return child(start, *reversed(steps))
 
 
 def fail(at: Path, what: str) -> NoReturn:
@@ -140,14 +140,14 @@ class Registry:
             self.add(pointer)
 
     def _place(self, pointer: str, schema: object) -> None:
-        tokens = [token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:]]
-        if not tokens:  # the root itself
+        steps = tokens(pointer)
+        if not steps:  # the root itself
             self.kept = schema if is_object(schema) else self.kept
             return
         node: object = self.kept
-        for token in tokens[:-1]:
+        for token in steps[:-1]:
             node = self._below(node, token)
-        covered = _put(node, tokens[-1], schema)
+        covered = _put(node, steps[-1], schema)
         self._placed[pointer] = schema
         if covered:  # what was kept below this place before it was reached itself
             for other in [name for name in self._placed if name.startswith(f"{pointer}/")]:

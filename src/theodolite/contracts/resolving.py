@@ -35,10 +35,11 @@ class Slot(NamedTuple):
 
     def put(self, schema: object) -> None:
         """Put another schema in its place."""
-        if (is_object(self.holder) and isinstance(self.key, str)) or (
-            is_list(self.holder) and isinstance(self.key, int)
-        ):
-            self.holder[self.key] = schema
+        holder = self.holder
+        if isinstance(holder, dict):
+            holder[str(self.key)] = schema
+        else:
+            holder[int(self.key)] = schema
 
 
 def opened(node: Mapping[str, object], draft: Draft) -> tuple[dict[str, object], list[Slot]]:

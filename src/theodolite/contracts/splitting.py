@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec import UNSET, Struct, UnsetType
 
-from theodolite.contracts.document import child, is_mapping, is_object
+from theodolite.contracts.document import child, is_mapping, is_object, tokens
 from theodolite.core.contract import Contract, Location, Part
 
 __all__ = ("Given", "Split", "Splitter", "split")
@@ -49,8 +49,8 @@ class Split(Struct, frozen=True, kw_only=True, gc=False):
         '/body.id/a'
         """
         if self.moved and pointer:
-            token, slash, rest = pointer[1:].partition("/")
-            place = self.moved.get(token.replace("~1", "/").replace("~0", "~"))
+            first, slash, rest = pointer[1:].partition("/")
+            place = self.moved.get(tokens(f"/{first}")[0])
             if place is not None:
                 return f"{place}{slash}{rest}"
         return f"{self.base}{pointer}"
