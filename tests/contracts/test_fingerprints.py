@@ -113,7 +113,7 @@ def mutated(draw: st.DrawFn, document: Document) -> Document:
         found = [*places(new)]
         assume(found)
         holder, key = draw(st.sampled_from(found))
-        value = draw(LEAVES)
+        value = copy.deepcopy(draw(LEAVES))
         if is_object(holder) and isinstance(key, str):
             what = draw(st.sampled_from(["put", "gone", "named", "more"]))
             if what == "put":
