@@ -12,9 +12,12 @@ from hypothesis import strategies as st
 from jsonschema_rs import ReferencingError, Registry, ValidationError, validator_for
 
 from theodolite.contracts import read
+from theodolite.contracts.difference import difference
 from theodolite.contracts.document import is_list, is_object
+from theodolite.contracts.lint import lint
 from theodolite.core.contract import Contracts
 from theodolite.core.errors import ConfigError
+from theodolite.detectors.payload.engine import Checker
 
 SCHEMAS: dict[str, object] = {
     "A": {
@@ -111,7 +114,16 @@ def nodes(node: object) -> Iterator[dict[str, object] | list[object]]:
             yield from nodes(below)
 
 
-@settings(max_examples=300)
+@pytest.mark.parametrize("version", ["3.0.3", "3.1.0", "3.2.0"])
+@pytest.mark.parametrize("odd", [{"const": None}, [], None, 3])
+def test_a_list_of_names_with_something_else_in_it_is_no_trap(version: str, odd: object) -> None:
+    schema = {"type": "object", "properties": {"id": {"readOnly": True}}, "required": ["id", odd]}
+    body = {"requestBody": {"content": {"application/json": {"schema": schema}}}}
+    with pytest.raises(ConfigError):
+        Checker(read({"openapi": version, "paths": {"/a": {"put": body}}}))
+
+
+@settings(max_examples=300, deadline=None)
 @given(data=st.data())
 @pytest.mark.parametrize(
     "whole", [NEW, OLD, SWAGGER, TOOLS, SCHEMAS["A"]], ids=["new", "old", "swagger", "tools", "schema"]
@@ -126,7 +138,13 @@ def test_a_damaged_document_ends_in_contracts_or_a_config_error(data: st.DataObj
         elif is_list(node) and node:
             node[data.draw(st.integers(0, len(node) - 1))] = value
     with suppress(ConfigError):
-        assert unfound(read(document)) == []
+        contracts = read(document)
+        assert unfound(contracts) == []
+        lint(contracts)
+        difference(contracts, read(whole))
+        difference(read(whole), contracts)
+        assert difference(contracts, read(copy.deepcopy(document))) == ()
+        Checker(contracts)
 
 
 def unfound(contracts: Contracts) -> list[str]:

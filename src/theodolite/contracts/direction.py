@@ -68,7 +68,7 @@ class Marks(Struct, frozen=True, kw_only=True):
         new = dict(node)
         names = node.get("required")
         if is_list(names) and not hidden.isdisjoint(name for name in names if isinstance(name, str)):
-            new["required"] = [name for name in names if name not in hidden]
+            new["required"] = [name for name in names if not (isinstance(name, str) and name in hidden)]
         members = node.get("allOf")
         if is_list(members):
             new["allOf"] = [self._without(entry, hidden) if is_object(entry) else entry for entry in members]

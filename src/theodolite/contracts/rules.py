@@ -67,7 +67,8 @@ def _texts(left: Sequence[Node], node: Node, types: frozenset[str]) -> _Broken:
         if keyword not in node.keywords or (keyword == "pattern" and "string" not in types):
             continue
         mine, wanted = [one.keywords[keyword] for one in left if keyword in one.keywords], node.keywords[keyword]
-        if wanted not in mine and not any((one, wanted) in _FORMATS for one in mine if isinstance(one, str)):
+        widens = isinstance(wanted, str) and any((one, wanted) in _FORMATS for one in mine if isinstance(one, str))
+        if wanted not in mine and not widens:
             yield _changed(left, node, keyword)
 
 

@@ -11,6 +11,7 @@ from difflib import get_close_matches
 
 from msgspec import Struct
 
+from theodolite.contracts.document import tokens as steps_of
 from theodolite.contracts.nodes import Node
 from theodolite.contracts.splitting import Splitter
 from theodolite.core.contract import Contract, Contracts, Divergence, Group, Location
@@ -61,7 +62,7 @@ class Naming:
 
     def names(self, operation: str, one: Divergence) -> tuple[Name, ...]:
         """Return the names that lead to where a call of an operation diverges."""
-        tokens = [token.replace("~1", "/").replace("~0", "~") for token in one.pointer.split("/")[1:]]
+        tokens = steps_of(one.pointer)
         contract = self._contracts.find(operation)
         if contract is None:
             return tuple([Name(token, declared=False) for token in tokens])

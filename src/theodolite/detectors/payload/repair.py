@@ -20,6 +20,7 @@ from msgspec import UNSET, Struct
 from theodolite.contracts.digest import canonical
 from theodolite.contracts.direction import FORBIDS
 from theodolite.contracts.document import child, is_list, is_object
+from theodolite.contracts.document import tokens as steps_of
 from theodolite.contracts.nodes import Node, expand, named, type_of, types_of
 from theodolite.contracts.splitting import split
 from theodolite.contracts.surface import speaking
@@ -212,7 +213,7 @@ class _Search:
         """Yield all steps that the contract suggests, each as after those before it."""
         found = split(contract, arguments)
         absent = {part.name: _Place((Node(part.schema, documents),)) for part in found.absent}
-        given: dict[str, object] = {_tokens(one)[0]: None for one in found.unknown if one.count("/") == 1}
+        given: dict[str, object] = {steps_of(one)[0]: None for one in found.unknown if one.count("/") == 1}
         yield from [Step(Op.DROP, one) for one in found.unknown if one.count("/") > 1]
         renamed = self._renames(given, absent)
         for name in given:
@@ -384,12 +385,8 @@ def _helps(steps: Sequence[Step], arguments: object, valid: Callable[[object], b
 
 def _applied(steps: Iterable[Step], value: object) -> object:
     for step in steps:
-        value = _taken(step, _tokens(step.pointer), value)
+        value = _taken(step, steps_of(step.pointer), value)
     return value
-
-
-def _tokens(pointer: str) -> list[str]:
-    return [token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:]]
 
 
 def _taken(step: Step, tokens: Sequence[str], value: object) -> object:
