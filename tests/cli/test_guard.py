@@ -484,7 +484,7 @@ def test_each_finding_of_a_pin_is_at_the_file_that_changed(theodolite: Run, home
         (("add", "-"), "contracts are pinned by the path of their file"),
         (("verify", "--pins", "absent.json"), "cannot be read"),
         (("verify", "other.json", "--pins", "pins.json"), "has no pins of other.json, but of 'tools.json'"),
-        (("verify", "--pins", "touched.json"), "does not fit its hash"),
+        (("verify", "--pins", "touched.json"), "do not fit their hash"),
     ],
 )
 def test_pins_that_are_none_are_refused(theodolite: Run, home: Path, arguments: tuple[str, ...], message: str) -> None:

@@ -340,7 +340,7 @@ def vaccinate_openapi(
     3
     >>> pay("three")
     Traceback (most recent call last):
-    theodolite.api.payload.OpenAPIDriftViolation: ...
+    theodolite.api.decisions.OpenAPIDriftViolation: ...
     """
     if guard is not None:
         if spec is not None or drift_mode is not None:
