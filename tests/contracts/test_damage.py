@@ -123,7 +123,7 @@ def test_a_list_of_names_with_something_else_in_it_is_no_trap(version: str, odd:
         Checker(read({"openapi": version, "paths": {"/a": {"put": body}}}))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(data=st.data())
 @pytest.mark.parametrize(
     "whole", [NEW, OLD, SWAGGER, TOOLS, SCHEMAS["A"]], ids=["new", "old", "swagger", "tools", "schema"]

@@ -199,7 +199,7 @@ def test_each_keyword_that_refuses_more_is_breaking_whatever_stands_beside_it(ad
         assert graded(old, new) is Grade.BREAKING, lost
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(PAIRS, DEFS, st.lists(VALUES, min_size=1, max_size=12))
 def test_no_widening_refuses_what_the_old_contract_accepts(
     pair: tuple[Schema, Schema], document: Mapping[str, object], values: list[object]
@@ -213,7 +213,7 @@ def test_no_widening_refuses_what_the_old_contract_accepts(
             assert accepts(new, document, value), (value, changes)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(PAIRS, DEFS, st.lists(VALUES, min_size=1, max_size=12))
 def test_no_widening_of_a_result_lets_through_what_the_old_contract_does_not_describe(
     pair: tuple[Schema, Schema], document: Mapping[str, object], values: list[object]

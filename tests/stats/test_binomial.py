@@ -11,7 +11,7 @@ from theodolite.stats.binomial import at_least
 
 
 @pytest.mark.parametrize("rate", [0.001, 0.1, 0.37, 0.5, 0.8, 0.999])
-@pytest.mark.parametrize("draws", [1, 2, 9, 40, 400])
+@pytest.mark.parametrize("draws", [1, 2, 9, 40, 160])
 def test_it_is_the_sum_of_the_terms(draws: int, rate: float) -> None:
     exact = Fraction(rate)
     terms = [math.comb(draws, count) * exact**count * (1 - exact) ** (draws - count) for count in range(draws + 1)]
