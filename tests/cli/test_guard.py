@@ -114,7 +114,7 @@ def test_what_is_no_json_does_not_fit(theodolite: Run, spec: Path) -> None:
         (b'{"item": "canary-7f3a", "b": \xff}', "line 1, column 30: it is no UTF-8"),
         (b'{"item": "canary-7f3a", "quantity": 1e999}', "holds a number that no JSON reader takes"),
         (b'\xef\xbb\xbf{"item": "canary-7f3a"}', "it begins with a byte order mark"),
-        (b"[" * 5000, "nested too deep"),
+        (b"[" * 200_000, "nested too deep"),
     ],
 )
 def test_what_is_no_json_is_told_with_its_place(theodolite: Run, spec: Path, written: bytes, told: str) -> None:
