@@ -518,3 +518,14 @@ def test_the_help_of_each_group_says_what_to_know_and_where_to_begin(theodolite:
     done = theodolite(verb, "--help")
     assert done.exit_code == 0
     assert told in " ".join(done.stdout.split())
+
+
+def test_advice_is_for_the_body_that_was_checked_whichever_is_published_first(theodolite: Run, home: Path) -> None:
+    fields = {"properties": {"name": {"type": "string"}}, "required": ["name"], "additionalProperties": False}
+    form = {"type": "object", "properties": {"file": {"type": "string"}}}
+    content = {"multipart/form-data": {"schema": form}, "application/json": {"schema": fields}}
+    paths = {"/a": {"put": {"operationId": "t", "requestBody": {"content": content, "required": True}}}}
+    spec = saved(home / "two.json", {"openapi": "3.1.0", "paths": paths})
+    done = theodolite("guard", "check", spec, "t", saved(home / "body.json", {"nmae": "Tom"}))
+    assert done.exit_code == 1
+    assert 'rename "/nmae" to "name"' in done.stdout

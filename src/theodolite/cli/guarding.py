@@ -189,8 +189,7 @@ def _compared(contracts: Contracts, contract: Contract, body: Body, *, whole: bo
         return [Found(rule=rule, weight=Weight.ERROR, contract=contract.name, what=body.fault)], ""
     # Of the others nothing is compiled: of the 7 MB of GitHub that takes a second.
     checker = Checker(structs.replace(contracts, contracts={contract.name: contract}, aliases={}))
-    has_body = any(part.location is Location.BODY for part in contract.parts)
-    location = Location.BODY if has_body and not whole else None
+    location = Location.BODY if contract.bodies and not whole else None
     divergences = checker.check(contract.name, body.value, location=location)
     wrong = [one for one in divergences if one.denies]
     # Of a place that is refused nothing else is said.
@@ -312,9 +311,8 @@ def _found(name: str, one: Divergence) -> Found:
 
 
 def _body_alone(contract: Contract) -> Contract:
-    """Return a contract whose arguments are the body of another one's."""
-    bodies = [part for part in contract.parts if part.location is Location.BODY]
-    alone = structs.replace(bodies[0], location=Location.ARGUMENTS)
+    """Return a contract whose arguments are the body of another one's: that which calls are held against."""
+    alone = structs.replace(contract.bodies[0], location=Location.ARGUMENTS)
     return structs.replace(contract, parts=(alone,))
 
 

@@ -134,3 +134,15 @@ def test_many_values_with_many_branches_are_told_in_time() -> None:
     guard = Checker(read([{"name": "t", "inputSchema": schema}]))
     value: dict[str, object] = {"a": [[{}] * 400 for _ in range(400)]}
     assert timed(lambda: guard.check("t", value))[0].pointer == "/a/0/0"
+
+
+def test_the_place_of_a_schema_is_never_cut_short() -> None:
+    """A name longer than a pointer that is shown: what is compiled has to lead there all the same."""
+    long = "n" * 700
+    tree = {"$ref": f"#/$defs/{long}"}
+    group = {"type": "object", "properties": {"and": {"type": "array", "items": tree}}, "required": ["and"]}
+    union = {"anyOf": [group, {**group, "minProperties": 1}, {**group, "maxProperties": 9}, {"type": "integer"}]}
+    guard = Checker(read([{"name": "t", "inputSchema": {"$defs": {long: union}, "properties": {"a": tree}}}]))
+    found = timed(lambda: guard.check("t", {"a": nested(30, "x")}))
+    assert [one.denies for one in found] == [True]
+    assert found[0].pointer.startswith("/a" + "/and/0" * 20)

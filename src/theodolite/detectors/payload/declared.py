@@ -43,8 +43,8 @@ class Declarations:
     Cost: about 2 us for each value, after some 50 us for each schema that is met for the first time.
     """
 
-    def __init__(self) -> None:
-        self._places = Places()
+    def __init__(self, places: Places) -> None:
+        self._places = places
 
     def observe(
         self, node: Node, value: object, location: Location = Location.ARGUMENTS, prefix: str = ""

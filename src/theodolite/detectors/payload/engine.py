@@ -20,6 +20,7 @@ from theodolite.detectors.payload.covering import cover, cover_call
 from theodolite.detectors.payload.declared import Declarations
 from theodolite.detectors.payload.listing import MAX_ERRORS, Listing
 from theodolite.detectors.payload.locating import Locating
+from theodolite.detectors.payload.places import Places
 from theodolite.detectors.payload.values import few, plain, vouch
 
 __all__ = ("Checker",)
@@ -103,12 +104,13 @@ class Checker:
     def __init__(self, contracts: Contracts, *, formats: bool = False) -> None:
         self.contracts = contracts
         self._compiler = Compiler(contracts.documents, formats=formats)
-        self._locating = Locating(self._compiler)
+        places = Places()
+        self._locating = Locating(self._compiler, places)
         self._operations = {name: self._operation(contract) for name, contract in contracts.contracts.items()}
         for alias, name in contracts.aliases.items():
             self._operations.setdefault(alias, self._operations[name])
         self._results: dict[tuple[str, str], tuple[_Ready, ...]] = {}
-        self._declarations = Declarations()
+        self._declarations = Declarations(places)
         self._try_results()
 
     def _operation(self, contract: Contract) -> _Operation:

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from jsonschema_rs import Validator
 from msgspec import Struct
 
-from theodolite.contracts.document import encoded
+from theodolite.contracts.document import child, encoded
 from theodolite.contracts.nodes import Node
-from theodolite.core.arguments import is_mapping, is_sequence, pointer
+from theodolite.core.arguments import is_mapping, is_sequence
 from theodolite.core.contract import Schema
 from theodolite.detectors.payload.compiling import Compiler
 from theodolite.detectors.payload.kinds import Path
@@ -34,9 +34,9 @@ class Locating:
     hold filters, its time doubles with each level of the value.
     """
 
-    def __init__(self, compiler: Compiler) -> None:
+    def __init__(self, compiler: Compiler, places: Places) -> None:
         self._compiler = compiler
-        self._places = Places()
+        self._places = places
         self._pointers: dict[str, dict[int, str]] = {}
 
     def spot(self, schema: Schema, value: object) -> Spot | None:
@@ -95,6 +95,6 @@ def _objects(document: object) -> Iterator[tuple[str, Mapping[object, object]]]:
         where, one = waiting.pop()
         if is_mapping(one):
             yield where, one
-            waiting.extend((pointer(where, str(key)), item) for key, item in one.items())
+            waiting.extend((child(where, str(key)), item) for key, item in one.items())
         elif is_sequence(one):
-            waiting.extend((pointer(where, place), item) for place, item in enumerate(one))
+            waiting.extend((child(where, place), item) for place, item in enumerate(one))
