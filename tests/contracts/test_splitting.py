@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from msgspec import UNSET
 
 from theodolite.contracts import Split, read, split
-from theodolite.contracts.document import find, is_mapping
+from theodolite.contracts.document import find
+from theodolite.core.arguments import is_mapping
 from theodolite.core.contract import Contract, Location
 
 WORDS = ("path", "query", "header", "cookie", "body")

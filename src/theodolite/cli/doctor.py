@@ -3,33 +3,17 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from theodolite.cli.choices import ShortForm, alternatives, one_of
+from theodolite.cli.choices import ShortForm
 from theodolite.cli.exits import NOTHING, USAGE, answering
+from theodolite.cli.options import ConfigFile, ShortFormat
 
 __all__ = ("doctor",)
 
 
-def doctor(
-    config: Annotated[
-        Path | None,
-        typer.Option("--config", "-c", metavar="FILE", help="Settings; ./theodolite.toml by default, if it is there."),
-    ] = None,
-    form: Annotated[
-        ShortForm,
-        typer.Option(
-            "--format",
-            "-f",
-            parser=one_of(ShortForm),
-            metavar=alternatives(ShortForm),
-            help="text for people, json for programs.",
-        ),
-    ] = ShortForm.TEXT,
-) -> None:
+def doctor(config: ConfigFile = None, form: ShortFormat = ShortForm.TEXT) -> None:
     """Say whether this installation works: versions, settings, plug-ins, readers, detectors, store, terminal.
 
     Exit status: 0 all is well, 2 the configuration is broken.

@@ -10,7 +10,7 @@ import typer
 from theodolite.cli.choices import ShortForm, alternatives, one_of
 from theodolite.cli.exits import answering
 from theodolite.cli.grades import Graded, Heavy, Told
-from theodolite.cli.options import Output, Paths, ReaderName
+from theodolite.cli.options import Output, Paths, ReaderName, ShortFormat
 
 __all__ = ("Form", "Spec", "check", "diff", "drift", "guard", "lint")
 
@@ -35,6 +35,15 @@ Form = Annotated[
         help="text for people, json for programs, sarif for code scanning, junit for test views.",
     ),
 ]
+_FailOn = Annotated[
+    Heavy,
+    typer.Option(
+        "--fail-on",
+        parser=one_of(Heavy),
+        metavar=alternatives(Heavy),
+        help="Exit with 1 for findings from this weight on; lighter ones are shown.",
+    ),
+]
 
 
 @guard.callback()
@@ -49,15 +58,7 @@ def _guard() -> None:
 def lint(
     spec: Spec,
     form: Form = Told.TEXT,
-    fail_on: Annotated[
-        Heavy,
-        typer.Option(
-            "--fail-on",
-            parser=one_of(Heavy),
-            metavar=alternatives(Heavy),
-            help="Exit with 1 for findings from this weight on; lighter ones are shown.",
-        ),
-    ] = Heavy.ERROR,
+    fail_on: _FailOn = Heavy.ERROR,
     output: Output = None,
 ) -> None:
     """Say what of SPEC can be checked and what cannot, and what makes it hard for agents to use.
@@ -95,15 +96,7 @@ def check(  # noqa: PLR0917 - every option is an argument: that is how typer rea
         bool,
         typer.Option("--arguments", help="BODY has the arguments of the whole call: path, query and body together."),
     ] = False,
-    fail_on: Annotated[
-        Heavy,
-        typer.Option(
-            "--fail-on",
-            parser=one_of(Heavy),
-            metavar=alternatives(Heavy),
-            help="Exit with 1 for findings from this weight on; lighter ones are shown.",
-        ),
-    ] = Heavy.ERROR,
+    fail_on: _FailOn = Heavy.ERROR,
     output: Output = None,
 ) -> None:
     """Check one body, or the arguments of one call, against SPEC, and say what would make it fit.
@@ -162,16 +155,7 @@ def drift(  # noqa: PLR0917 - every option is an argument: that is how typer rea
             show_default="the tools that each session declares",
         ),
     ] = None,
-    form: Annotated[
-        ShortForm,
-        typer.Option(
-            "--format",
-            "-f",
-            parser=one_of(ShortForm),
-            metavar=alternatives(ShortForm),
-            help="text for people, json for programs.",
-        ),
-    ] = ShortForm.TEXT,
+    form: ShortFormat = ShortForm.TEXT,
     baseline: Annotated[
         int,
         typer.Option("--baseline", min=1, metavar="N", help="The first N calls of an operation say what is usual."),

@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
-from theodolite.cli.choices import ShortForm, alternatives, one_of
+from theodolite.cli.choices import ShortForm
 from theodolite.cli.exits import answering
+from theodolite.cli.options import ShortFormat
 
 __all__ = ("listed", "models", "path", "pull")
 
@@ -56,18 +57,7 @@ def pull(
 
 
 @models.command(name="list", epilog="Example: theodolite models list --format json")
-def listed(
-    form: Annotated[
-        ShortForm,
-        typer.Option(
-            "--format",
-            "-f",
-            parser=one_of(ShortForm),
-            metavar=alternatives(ShortForm),
-            help="text for people, json for programs.",
-        ),
-    ] = ShortForm.TEXT,
-) -> None:
+def listed(form: ShortFormat = ShortForm.TEXT) -> None:
     """Say which weights there are: size, license, package, where they lie, and whether they are what they should be.
 
     Reads the weights, to check their SHA-256, and changes nothing.

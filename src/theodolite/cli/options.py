@@ -1,4 +1,4 @@
-"""The options that `scan` and `probe` share."""
+"""The options that several verbs share."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from theodolite.cli.choices import Form, alternatives, one_of
+from theodolite.cli.choices import Form, ShortForm, alternatives, one_of
 
-__all__ = ("ConfigFile", "Format", "Model", "Output", "Paths", "ReaderName", "Store", "System")
+__all__ = ("ConfigFile", "Format", "Model", "Output", "Paths", "ReaderName", "ShortFormat", "Store", "System")
 
 Paths = Annotated[
     list[Path],
@@ -28,6 +28,16 @@ Format = Annotated[
         metavar=alternatives(Form),
         help="text and html for people, json for one document, jsonl for one session a line as they come, junit for "
         "test views, sarif for code scanning, png for a picture.",
+    ),
+]
+ShortFormat = Annotated[
+    ShortForm,
+    typer.Option(
+        "--format",
+        "-f",
+        parser=one_of(ShortForm),
+        metavar=alternatives(ShortForm),
+        help="text for people, json for programs.",
     ),
 ]
 Output = Annotated[

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TypeGuard
 from urllib.parse import quote, unquote
 
 import msgspec
 
+from theodolite.core.arguments import is_mapping, is_sequence
 from theodolite.core.errors import ConfigError
 from theodolite.core.text import brief, printable
 
@@ -19,9 +20,7 @@ __all__ = (
     "find",
     "fragment",
     "is_list",
-    "is_mapping",
     "is_object",
-    "is_sequence",
     "own_copy",
     "pointer_of",
     "show",
@@ -49,16 +48,6 @@ def is_object(value: object) -> TypeGuard[dict[str, object]]:
 def is_list(value: object) -> TypeGuard[list[object]]:
     """Whether it is a JSON array."""
     return type(value) is list
-
-
-def is_mapping(value: object) -> TypeGuard[Mapping[object, object]]:
-    """Whether it is a mapping of any kind."""
-    return isinstance(value, Mapping)
-
-
-def is_sequence(value: object) -> TypeGuard[Sequence[object]]:
-    """Whether it is what JSON writes as an array."""
-    return isinstance(value, list | tuple)
 
 
 def word(value: object) -> str:

@@ -7,7 +7,8 @@ from typing import Final
 
 from msgspec import UNSET, Struct, UnsetType
 
-from theodolite.contracts.document import child, is_mapping, is_object, tokens
+from theodolite.contracts.document import child, is_object, tokens
+from theodolite.core.arguments import is_mapping
 from theodolite.core.contract import Contract, Location, Part
 
 __all__ = ("Given", "Split", "Splitter", "split")

@@ -12,7 +12,7 @@ from msgspec import Raw, Struct
 from theodolite.core.errors import EventError
 from theodolite.core.text import encodable, printable
 
-__all__ = ("Foreign", "freeze", "is_mapping", "is_sequence", "leaves", "pointer", "thaw")
+__all__ = ("FAULTS", "Foreign", "freeze", "is_mapping", "is_sequence", "leaves", "pointer", "thaw")
 
 # Deeper values crash the JSON Schema engine (at about 10,000 levels) and the encoder (at Python's recursion limit);
 # no published tool contract that we have read nests beyond 30.
@@ -25,8 +25,9 @@ MAX_POINTER = 512
 MAX_DIGITS = 4_300
 _LARGEST: int = 10**MAX_DIGITS - 1
 
-# What a host's own mapping or sequence may raise when it is read: it is then unreadable, and the call still counts.
-_FAULTS = (ArithmeticError, AttributeError, LookupError, OSError, RuntimeError, TypeError, ValueError)
+FAULTS = (ArithmeticError, AttributeError, LookupError, OSError, RuntimeError, TypeError, ValueError)
+"""What a host's own mapping or sequence may raise when it is read: it is then unreadable, and the call still counts."""
+
 _ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 _ENCODER = msgspec.json.Encoder()
 _DECODER: msgspec.json.Decoder[dict[str, object]] = msgspec.json.Decoder(dict[str, object])
@@ -157,7 +158,7 @@ class _Bending:
             if is_sequence(value):
                 return self._level(value, path, room, lambda: self._sequence(value, path, room - 1))
             return self._scalar(value, path)
-        except _FAULTS:
+        except FAULTS:
             return self._note("unreadable", path)
 
     def _level(self, value: object, path: str, room: int, read: Callable[[], object]) -> object:

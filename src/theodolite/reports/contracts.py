@@ -11,9 +11,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from itertools import groupby
-from pathlib import PurePath
 from typing import Literal
-from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
 import msgspec
@@ -24,13 +22,13 @@ from theodolite.reports.escaping import ascii_json, inert
 from theodolite.reports.layout import Block, Heading, Paragraph, Span, Style, counted
 from theodolite.reports.limits import NAME, QUOTE
 from theodolite.reports.rules import rule
+from theodolite.reports.sarif import SCHEMA, literal, located
 
 __all__ = ("Account", "Found", "Weight", "blocks", "junit", "sarif", "written")
 
 # Findings of one rule that a report for people shows, and of all that the forms for tools have: each is of at most two
 # kilobytes there, so that all are below 5 MB (our choice; GitHub shows the first 5,000).
 SHOWN, LISTED = 20, 2_000
-_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 class Weight(StrEnum):
@@ -158,7 +156,7 @@ def sarif(account: Account, version: str) -> bytes:
         "invocations": [{"executionSuccessful": True, "toolExecutionNotifications": notes}],
         "columnKind": "utf16CodeUnits",
     }
-    return ascii_json(msgspec.json.encode({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]})) + b"\n"
+    return ascii_json(msgspec.json.encode({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})) + b"\n"
 
 
 def _described(name: str, weight: Weight) -> dict[str, object]:
@@ -174,22 +172,16 @@ def _described(name: str, weight: Weight) -> dict[str, object]:
 
 def _result(one: Found, place: int, file: str) -> dict[str, object]:
     told = f"{_place(one)}: {inert(one.what, QUOTE)}"
-    path = PurePath(file)
-    uri = quote(path.as_posix())
     name = inert(one.contract, QUOTE) or "contract"
     mark = hashlib.sha256(msgspec.json.encode([one.rule, one.contract, one.location, one.pointer])).hexdigest()[:32]
     return {
         "ruleId": inert(one.rule, NAME),
         "ruleIndex": place,
         "level": one.weight.value,
-        # Text and nothing else: no placeholders (section 3.11.5), no links (section 3.11.6).
-        "message": {"text": told.replace("{", "{{").replace("}", "}}").replace("](", "]\\x28")},
+        "message": {"text": literal(told)},
         "locations": [
             {
-                "physicalLocation": {
-                    "artifactLocation": {"uri": f"file://{uri}" if path.is_absolute() else uri},
-                    "region": {"startLine": 1},
-                },
+                **located(file),
                 "logicalLocations": [{"name": name, "fullyQualifiedName": _place(one) or name, "kind": "function"}],
             }
         ],

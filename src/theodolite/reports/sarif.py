@@ -25,7 +25,7 @@ from theodolite.reports.room import Room
 from theodolite.reports.sentences import blindness, sentences
 from theodolite.reports.triage import Standing
 
-__all__ = ("SarifWriter",)
+__all__ = ("SCHEMA", "SarifWriter", "literal", "located")
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 # GitHub shows 100 locations of a result and 10 tags of a rule, and the first 5,000 results of a run by severity. It
@@ -147,13 +147,13 @@ class SarifWriter:
         known = page(code, self._pages)
         meaning = meaning_of(code, self._pages)
         text = (known.text if known else meaning)[:HELP]
-        said = {"text": _literal(inert(meaning, QUOTE))}
+        said = {"text": literal(inert(meaning, QUOTE))}
         tags = dict.fromkeys(reference.tag for reference in references_of(code, self._pages))
         return {
             "id": code,
             "shortDescription": said,
             "fullDescription": said,
-            **({"help": {"text": _literal(text), "markdown": text}} if helps else {}),
+            **({"help": {"text": literal(text), "markdown": text}} if helps else {}),
             "defaultConfiguration": {"level": "warning"},
             "properties": {"tags": ["security", *tags][:TAGS]},
         }
@@ -182,7 +182,7 @@ def _result(session: SessionReport, finding: FindingReport, said: SignalReport |
         "ruleId": inert(finding.code, QUOTE),
         "kind": "fail",
         "level": _level(said),
-        "message": {"text": _literal(told)},
+        "message": {"text": literal(told)},
         "locations": [{**_file(session.file), "logicalLocations": list(_logical(session, finding))}],
         # GitHub goes by the second alone. Without it, its action would take one from the first line of the recording,
         # and all findings in a recording would be one alert.
@@ -207,7 +207,7 @@ def _standing(finding: FindingReport) -> _Object:
     """Return that somebody answers for a finding (section 3.35 of the specification), or that it was there before."""
     if finding.standing is Standing.SUPPRESSED:
         until = f" (until {inert(finding.expires, NAME)})" if finding.expires else ""
-        reason = _literal(f"{inert(finding.reason, QUOTE)}{until}")
+        reason = literal(f"{inert(finding.reason, QUOTE)}{until}")
         return {"suppressions": [{"kind": "external", "status": "accepted", "justification": reason}]}
     return {"baselineState": "unchanged"} if finding.standing is Standing.KNOWN else {}
 
@@ -223,10 +223,15 @@ def _file(file: str) -> _Object:
     """Return the place of a recording. GitHub asks for a line, and an event has none of its own: it is the first."""
     if not file or len(file) > PATH_MAX:
         return {}
+    return located(file)
+
+
+def located(file: str) -> dict[str, object]:
+    """Return the place that a file has: its first line, since GitHub asks for one."""
     path = PurePath(file)
     uri = quote(path.as_posix())
-    located = {"uri": f"file://{uri}" if path.is_absolute() else uri}
-    return {"physicalLocation": {"artifactLocation": located, "region": {"startLine": 1}}}
+    artifact = {"uri": f"file://{uri}" if path.is_absolute() else uri}
+    return {"physicalLocation": {"artifactLocation": artifact, "region": {"startLine": 1}}}
 
 
 def _wrong(session: SessionReport) -> Iterator[_Object]:
@@ -249,7 +254,7 @@ def _notification(kind: str, text: str, file: str = "") -> _Object:
     return {
         "descriptor": {"id": kind},
         "level": "warning",
-        "message": {"text": _literal(inert(text, 3 * QUOTE))},
+        "message": {"text": literal(inert(text, 3 * QUOTE))},
         **({"locations": [located]} if located else {}),
     }
 
@@ -258,10 +263,10 @@ def _place(part: UnreadableReport) -> str:
     return inert(f"{part.file}:{part.line}" if part.line else part.file, QUOTE)
 
 
-def _literal(text: str) -> str:
+def literal(text: str) -> str:
     r"""Return a message that is text and nothing else: no placeholders (section 3.11.5), no links (section 3.11.6).
 
-    >>> print(_literal("{0} [click](https://evil.example)"))
+    >>> print(literal("{0} [click](https://evil.example)"))
     {{0}} [click]\x28https://evil.example)
     """
     return re.sub(r"\]\(", r"]\\x28", text.replace("{", "{{").replace("}", "}}"))

@@ -16,7 +16,7 @@ from types import MappingProxyType
 
 from jsonschema_rs import Draft202012Validator
 
-from theodolite.core.arguments import MAX_DEPTH, is_mapping, is_sequence, pointer
+from theodolite.core.arguments import FAULTS, MAX_DEPTH, is_mapping, is_sequence, pointer
 from theodolite.core.contract import Divergence, Kind, Location
 from theodolite.core.text import encodable, printable
 
@@ -27,8 +27,6 @@ __all__ = ("LEVELS", "MAX_NODES", "TEXT", "few", "plain", "vouch", "word")
 MAX_NODES = 200_000
 # A report needs a few places, not all of a million.
 _MOST = 100
-# What a host's own mapping or sequence may raise when it is read.
-_FAULTS = (ArithmeticError, AttributeError, LookupError, OSError, RuntimeError, TypeError, ValueError)
 # Some text: comparing it makes the engine read the strings, which is how it meets lone surrogates.
 TEXT = "\x00theodolite"
 # References in what is checked without another look (our choice). Reading them all takes 0.2 ms at most.
@@ -184,7 +182,7 @@ class _Copying:
             if is_sequence(value):
                 return self._level(value, room, lambda: self._sequence(value, room - 1))
             return self._scalar(value)
-        except _FAULTS:
+        except FAULTS:
             self._strange("unreadable")
             return None
 
