@@ -11,11 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from theodolite.core.assessment import Threshold
 from theodolite.core.calibration import Band, Calibration, Dataset, grade
 from theodolite.core.errors import CalibrationError
 from theodolite.core.reading import Cause, Failure, Level, Reading, Status
 
-# What a person writes by hand, before there is a command that fits it.
+# What a person may write by hand, but for its status.
 WRITTEN_BY_HAND = """
 {
   "schema": 1,
@@ -43,16 +44,50 @@ def reading(score: float = 0.96, *, version: str = "2", models: tuple[str, ...] 
     return Reading(detector="margin", version=version, code="margin.untrusted", score=score, models=models)
 
 
-def test_an_artefact_written_by_hand_is_read() -> None:
-    read = Calibration.load(WRITTEN_BY_HAND.encode(), "acme.json")
+def test_an_artefact_is_read() -> None:
+    read = Calibration.load(artefact().signed().document(), "acme.json")
     assert read.bands["margin.untrusted"] == Band(alert=0.8, strong=0.95, width=0.02, source="412 clean sessions")
     assert read.dataset == Dataset(name="acme billing sessions", version="3", counts={"clean": 412})
     assert (read.status, read.agents, read.models) == (Status.CALIBRATED, ("billing",), ("m-large", "m-small"))
 
 
 def test_an_artefact_survives_being_written_and_read() -> None:
-    read = artefact()
+    read = artefact().signed()
+    assert Calibration.load(read.document(), "again.json") == read
     assert Calibration.load(msgspec.json.encode(read), "again.json") == read
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        WRITTEN_BY_HAND.encode(),
+        artefact().signed().document().replace(b"0.95", b"0.94"),
+        replace(artefact().signed(), alpha=0.02).document(),
+        replace(artefact(coefficients={"hijack": {"bias": 1.0}}).signed(), coefficients={}).document(),
+    ],
+)
+def test_what_was_written_or_changed_by_hand_is_not_calibrated(changed: bytes) -> None:
+    with pytest.raises(CalibrationError, match=r"^acme\.json says that it is CALIBRATED, and `theodolite calibrate`"):
+        Calibration.load(changed, "acme.json")
+    plain = changed.replace(b'"CALIBRATED"', b'"REFERENCE"')
+    assert Calibration.load(plain, "acme.json").status is Status.REFERENCE
+
+
+def test_the_digest_is_of_what_is_said_and_not_of_how_the_file_is_laid_out() -> None:
+    one = artefact(coefficients={"hijack": {"bias": 1.0, "weights": {"a": 1, "b": 2}}}).signed()
+    other = artefact(coefficients={"hijack": {"weights": {"b": 2, "a": 1}, "bias": 1.0}}).signed()
+    assert one.digest == other.digest
+    assert Calibration.load(one.document(), "acme.json") == Calibration.load(one.document(), "acme.json")
+
+
+@pytest.mark.parametrize(
+    ("low", "status"), [(0.001, Status.CALIBRATED), (0.02, Status.REFERENCE), (None, Status.REFERENCE)]
+)
+def test_a_code_is_calibrated_where_held_back_folds_confirm_its_rate(low: float | None, status: Status) -> None:
+    fit = Threshold(alert=0.8, alpha=0.01, n=412, out_of_fold=3, judged=412, low=low or 0.0)
+    code = "margin.other" if low is None else "margin.untrusted"
+    signal = grade(reading(), BANDS, replace(artefact(), thresholds={code: fit}), **OF_THE_DATASET)
+    assert signal.status is status
 
 
 class Session(TypedDict, total=False):

@@ -5,35 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from msgspec import Struct
-
 from theodolite.calibration.sample import FOLDS, Known, Sample
+from theodolite.core.assessment import Threshold
 from theodolite.stats.conformal import threshold
 from theodolite.stats.interval import clopper_pearson
 
-__all__ = ("Threshold", "fitted", "least")
-
-
-class Threshold(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
-    """A score at or over `alert` alarms. `n` clean sessions were fitted on.
-
-    `out_of_fold` of them alarmed by a threshold that was fitted without them and without those of their task. `low` is
-    the lower 95 % bound of that share (Clopper and Pearson): where it is above `alpha`, the rate is not confirmed, as
-    where the sessions of a task are not like those of the others.
-    """
-
-    code: str
-    alpha: float
-    alert: float
-    n: int
-    out_of_fold: int
-    judged: int
-    low: float
-
-    @property
-    def confirmed(self) -> bool:
-        """Whether held-back folds bear out the rate: they were judged, and the share may be alpha."""
-        return self.judged > 0 and self.low <= self.alpha
+__all__ = ("fitted", "least")
 
 
 def least(alpha: float) -> int:
@@ -63,7 +40,7 @@ def fitted(code: str, samples: Iterable[Sample], alpha: float) -> Threshold | No
             judged += len(held_back)
             above += sum(one.score(code) >= apart for one in held_back)
     low, _ = clopper_pearson(above, judged) if judged else (0.0, 1.0)
-    return Threshold(code=code, alpha=alpha, alert=alert, n=len(clean), out_of_fold=above, judged=judged, low=low)
+    return Threshold(alpha=alpha, alert=alert, n=len(clean), out_of_fold=above, judged=judged, low=low)
 
 
 def _alert(code: str, clean: Sequence[Sample], alpha: float) -> float | None:

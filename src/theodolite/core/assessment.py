@@ -1,10 +1,10 @@
-"""What a threshold was found to do on labelled sessions: types alone, for who measures it and who shows it."""
+"""What a threshold was found to do on labeled sessions: types alone, for who measures it and who shows it."""
 
 from __future__ import annotations
 
 from msgspec import Struct
 
-__all__ = ("Assessment", "Point", "Share", "Slice")
+__all__ = ("Ambiguity", "Assessment", "Bin", "Point", "Share", "Slice", "Threshold")
 
 
 class Share(Struct, frozen=True, forbid_unknown_fields=True, gc=False):
@@ -24,6 +24,14 @@ class Point(Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     found: float
 
 
+class Bin(Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+    """How many of the sessions whose highest score lies in [low, high) were drifted; the last bin has its end too."""
+
+    low: float
+    high: float
+    drifted: Share
+
+
 class Slice(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
     """Rates among some of the sessions. `false_alarms` is of the clean ones, `found` of the drifted ones.
 
@@ -38,12 +46,48 @@ class Slice(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=Fa
     enough: bool
 
 
+class Ambiguity(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
+    """What a second opinion would be asked for: in sessions whose highest score is within `width` of the threshold.
+
+    `asked` is the share of all sessions of the data in which it is asked for: its cost. `changed` is the share of
+    these that the threshold alone judges wrongly: what the opinion could change, if it is always right.
+    """
+
+    width: float
+    asked: Share
+    changed: Share
+
+
+class Threshold(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
+    """What the band of a code rests on: `n` clean sessions at `alpha`, its share of the alpha of all.
+
+    `out_of_fold` of the `judged` clean sessions alarmed by a threshold that was fitted without them and without those
+    of their task. `low` is the lower 95 % bound of that share (Clopper and Pearson): where it is above `alpha`, the
+    rate is not confirmed, as where the sessions of a task are not like those of the others.
+    """
+
+    alert: float
+    alpha: float
+    n: int
+    out_of_fold: int
+    judged: int
+    low: float
+    strong: float | None = None
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether held-back folds bear out the rate: they were judged, and the share may be alpha."""
+        return self.judged > 0 and self.low <= self.alpha
+
+
 class Assessment(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
-    """What a threshold does on labelled sessions. `auc` is the area under the curve; None where one kind is absent."""
+    """What a threshold does on labeled sessions. `auc` is the area under the curve; None where one kind is absent."""
 
     code: str
     alert: float
     whole: Slice
     slices: tuple[Slice, ...] = ()
     curve: tuple[Point, ...] = ()
+    bins: tuple[Bin, ...] = ()
+    ambiguity: Ambiguity | None = None
     auc: float | None = None

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Mapping
 from typing import Literal
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
+from theodolite.core.assessment import Assessment, Threshold
 from theodolite.core.errors import CalibrationError
 from theodolite.core.gate import Gate
 from theodolite.core.reading import Failure, Level, Reading, Signal, Status
 
-__all__ = ("Band", "Calibration", "Dataset", "grade", "in_force")
+__all__ = ("Band", "Calibration", "Dataset", "Population", "grade", "in_force")
 
 
 class Band(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
@@ -62,12 +65,35 @@ class Dataset(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=
     counts: dict[str, int] = {}
 
 
-class Calibration(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
+class Population(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
+    """Where the highest scores of the clean sessions lay, to tell when those that are monitored are of another kind.
+
+    Of `n` clean sessions `over` had a score of `code` above `high`, and `under` one below `low`.
+    Raises ValueError for counts that are none.
+    """
+
+    code: str
+    n: int
+    high: float
+    over: int
+    low: float
+    under: int
+
+    def __post_init__(self) -> None:
+        if not (self.n > 0 and 0 <= self.over <= self.n and 0 <= self.under <= self.n):
+            raise ValueError(f"{self.over} and {self.under} of {self.n} sessions are no counts")
+
+
+class Calibration(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
     """Thresholds with what they were fitted on: an artefact in JSON that a person can read.
 
-    `versions` maps each detector to the version it was fitted for. `agents` and `models` name those in the dataset;
-    a CALIBRATED artefact vouches for no other. `gates` has what was found out of each model, by its name: whether it
-    can be measured under the operator's policy.
+    `versions` maps each detector to the version it was fitted for, `probes` is that of the probe library and `library`
+    that of this package. `agents` and `models` name those in the dataset; a CALIBRATED artefact vouches for no other,
+    and for the codes in `thresholds` that held-back folds confirm. `coefficients` are those that a detector of that
+    name takes in place of its own. `assessments` say what the thresholds do on the dataset, `warnings` what they do
+    not support. `gates` has what was found out of each model, by its name: whether it can be measured under the
+    operator's policy. `digest` is the SHA-256 of all else but the gates: an artefact that is CALIBRATED without it was
+    not written by `theodolite calibrate`, or was changed since.
     """
 
     schema: Literal[1]
@@ -80,7 +106,15 @@ class Calibration(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
     bands: dict[str, Band]
     agents: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
+    library: str = ""
+    probes: str = ""
+    thresholds: dict[str, Threshold] = {}
+    coefficients: dict[str, dict[str, object]] = {}
+    population: Population | None = None
+    assessments: tuple[Assessment, ...] = ()
+    warnings: tuple[str, ...] = ()
     gates: dict[str, Gate] = {}
+    digest: str = ""
 
     def __post_init__(self) -> None:
         if not 0.0 < self.alpha < 1.0:
@@ -97,11 +131,31 @@ class Calibration(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
     def load(cls, document: bytes, name: str) -> Calibration:
         """Return the artefact of a JSON document called `name`. Raises CalibrationError with the place of the fault."""
         try:
-            return msgspec.json.decode(document, type=cls)
+            artefact = msgspec.json.decode(document, type=cls)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise CalibrationError(
                 f"{name} is not a calibration artefact: {error}. Its form is on the page docs/reference/calibration.md."
             ) from error
+        if artefact.status is Status.CALIBRATED and artefact.digest != artefact.signed().digest:
+            raise CalibrationError(
+                f"{name} says that it is CALIBRATED, and `theodolite calibrate` did not write it, or somebody changed "
+                "it since: calibrate anew, or set its status to REFERENCE, with which it grades and cannot restrict"
+            )
+        return artefact
+
+    def document(self) -> bytes:
+        """Return the artefact as the file that `load` reads."""
+        return msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n"
+
+    def signed(self) -> Calibration:
+        """Return this artefact with the digest of what it says. It shows a change, and proves no author."""
+        document = msgspec.json.encode(replace(self, digest="", gates={}), order="sorted")
+        return replace(self, digest=hashlib.sha256(document).hexdigest())
+
+    def vouches(self, code: str) -> bool:
+        """Whether held-back folds confirm the rate of a code: where it says so of any, only of those."""
+        threshold = self.thresholds.get(code)
+        return threshold.confirmed if threshold is not None else not self.thresholds
 
     def covers(self, said: Reading, agent: str, models: Collection[str]) -> bool:
         """Whether this artefact was fitted for that detector version and, if CALIBRATED, for that agent and model."""
@@ -149,7 +203,7 @@ def grade(
     used = None
     if calibration is not None and band is not own:
         used = calibration.id
-        status = calibration.status if calibration.covers(said, agent, models) else Status.STALE
+        status = _status(said, calibration, agent, models)
     return Signal(
         said=said,
         level=band.level(said.score),
@@ -159,3 +213,9 @@ def grade(
         finds=band.finds and not said.surrogate,
         calibration=used,
     )
+
+
+def _status(said: Reading, calibration: Calibration, agent: str, models: Collection[str]) -> Status:
+    if not calibration.covers(said, agent, models):
+        return Status.STALE
+    return calibration.status if calibration.vouches(said.code) else Status.REFERENCE

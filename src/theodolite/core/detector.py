@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, Protocol, TypeGuard, TypeVar
+from typing import Any, Protocol, Self, TypeGuard, TypeVar, runtime_checkable
 
 from msgspec import Struct
 
@@ -14,7 +14,7 @@ from theodolite.core.inquiry import Dialogue, Inquiry, Reply
 from theodolite.core.reading import Failure, Reading
 from theodolite.core.window import Window
 
-__all__ = ("Answer", "AnyDetector", "Asker", "Detector", "Feature", "Tallying", "asks", "tallies")
+__all__ = ("Answer", "AnyDetector", "Asker", "Detector", "Feature", "Tallying", "Tunable", "asks", "tallies")
 
 S = TypeVar("S", bound=Struct)
 Answer = tuple[Reading | Failure | Inquiry, ...]
@@ -101,6 +101,18 @@ class Asker(Protocol):
 
     def inquire(self, subject: Struct) -> Dialogue:
         """Return the dialogue about a subject of that type."""
+        ...
+
+
+@runtime_checkable
+class Tunable(Protocol):
+    """A detector or fusion that takes the coefficients of a calibration artefact in place of its own."""
+
+    def tuned(self, coefficients: Mapping[str, object]) -> Self:
+        """Return this one with the coefficients of a JSON object. Raises ValueError for one that is not of its form.
+
+        What msgspec raises where a value is of another type is one.
+        """
         ...
 
 
