@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 from msgspec import Struct
 
-__all__ = ("Ambiguity", "Assessment", "Bin", "Point", "Share", "Slice", "Threshold")
+__all__ = ("Ambiguity", "Assessment", "Bin", "Point", "Share", "Slice", "Threshold", "Verdict", "Verified")
 
 
 class Share(Struct, frozen=True, forbid_unknown_fields=True, gc=False):
@@ -91,3 +93,24 @@ class Assessment(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
     bins: tuple[Bin, ...] = ()
     ambiguity: Ambiguity | None = None
     auc: float | None = None
+
+
+class Verdict(StrEnum):
+    """What other sessions say of the rate that a threshold promises."""
+
+    HELD = "held"
+    REFUTED = "refuted"
+    TOO_FEW = "too_few"
+
+
+class Verified(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
+    """What the threshold of a code does on sessions that it was not fitted on, and whether its `alpha` stands.
+
+    HELD: the lower 95 % bound of the share of clean sessions that alarm is at most alpha, and they are enough to say so.
+    REFUTED: that bound is above alpha. TOO_FEW: no more is known than before.
+    """
+
+    code: str
+    alpha: float
+    assessment: Assessment
+    verdict: Verdict
