@@ -1,65 +1,101 @@
-"""What the threshold of a code is worth on labelled sessions: rates with intervals, as a whole and for each slice."""
+"""What the threshold of a code is worth on labeled sessions: rates with intervals, as a whole and for each slice."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-from theodolite.calibration.sample import Known, Sample
+from theodolite.calibration.sample import Known
+from theodolite.calibration.table import Rows, Table
 from theodolite.calibration.thresholds import least
-from theodolite.core.assessment import Assessment, Point, Share, Slice
+from theodolite.core.assessment import Ambiguity, Assessment, Bin, Point, Share, Slice
 from theodolite.stats.area import area
 from theodolite.stats.interval import clopper_pearson
 
-__all__ = ("assess",)
+__all__ = ("ambiguity", "assess", "share")
 
 # Points of a curve that are kept (our choice): more are not told apart in a picture.
 _POINTS = 100
+# Bins of equal width over [0, 1], as is usual in reliability pictures.
+_BINS = 10
+# A second opinion is asked for where at least one in so many may change what the threshold says. Our choice.
+_WORTH = 5
 
 
-def assess(code: str, alert: float, samples: Iterable[Sample], alpha: float) -> Assessment:
-    """Return what a threshold does on labelled sessions, as a whole and by each of their slices, in order of names.
+def assess(code: str, alert: float, table: Table, alpha: float, *, width: float | None = None) -> Assessment:
+    """Return what a threshold does on labeled sessions, as a whole and by each of their slices, in order of names.
 
-    Linear in the sessions but for sorting them. A slice has few sessions, and so a wide interval: which one is worst is
-    mostly chance where many are compared.
+    `width` is how near to the threshold a second opinion is asked for; None where nobody is asked. Linear in the
+    sessions but for sorting them. A slice has few sessions, and so a wide interval: which one is worst is mostly chance
+    where many are compared.
     """
-    held = list(samples)
-    clean, drifted = _scores(code, held, Known.CLEAN), _scores(code, held, Known.DRIFTED)
-    names = sorted({f"{key}: {value}" for one in held for key, value in one.slices.items() if value})
+    scores = table.scores(code)
+    alarms = [score >= alert for score in scores]
+    clean, drifted = [
+        sorted([scores[row] for row in table.rows(known)], reverse=True) for known in (Known.CLEAN, Known.DRIFTED)
+    ]
     return Assessment(
         code=code,
         alert=alert,
-        whole=_slice("all", code, alert, held, alpha),
-        slices=tuple([_slice(name, code, alert, [one for one in held if _in(one, name)], alpha) for name in names]),
+        whole=_slice("all", alarms, table, range(len(table)), alpha),
+        slices=tuple([_slice(name, alarms, table, rows, alpha) for name, rows in table.slices()]),
         curve=tuple(_curve(clean, drifted)),
+        bins=tuple(_bins(clean, drifted)),
+        ambiguity=None if width is None else _within(width, alert, scores, table),
         auc=area(drifted, clean) if clean and drifted else None,
     )
 
 
-def _in(sample: Sample, name: str) -> bool:
-    key, _, value = name.partition(": ")
-    return sample.slices.get(key) == value
+def ambiguity(alert: float, scores: Sequence[float], table: Table) -> float:
+    """Return how near to a threshold a second opinion is worth its price: the widest band that is.
+
+    That is where the threshold alone judges at least one in five wrongly of the sessions whose highest score is within
+    the band. 0 where none is.
+    """
+    near = sorted((abs(scores[row] - alert), (scores[row] >= alert) is table.clean(row)) for row in range(len(table)))
+    width, wrong = 0.0, 0
+    for asked, (distance, misjudged) in enumerate(near, 1):
+        wrong += misjudged
+        alike = asked < len(near) and near[asked][0] == distance
+        if not alike and wrong and wrong * _WORTH >= asked:
+            width = distance
+    return width
 
 
-def _slice(name: str, code: str, alert: float, samples: Sequence[Sample], alpha: float) -> Slice:
-    alarmed = [one.known for one in samples if one.score(code) >= alert]
-    false, found = alarmed.count(Known.CLEAN), alarmed.count(Known.DRIFTED)
-    clean = sum(one.known is Known.CLEAN for one in samples)
+def _within(width: float, alert: float, scores: Sequence[float], table: Table) -> Ambiguity:
+    asked = [row for row in range(len(table)) if width > 0.0 and abs(scores[row] - alert) <= width]
+    wrong = sum((scores[row] >= alert) is table.clean(row) for row in asked)
+    return Ambiguity(width=width, asked=share(len(asked), len(table)), changed=share(wrong, len(asked)))
+
+
+def _slice(name: str, alarms: Sequence[bool], table: Table, rows: Rows, alpha: float) -> Slice:
+    false = found = clean = 0
+    for row in rows:
+        is_clean, alarmed = table.clean(row), alarms[row]
+        clean += is_clean
+        false += is_clean and alarmed
+        found += alarmed and not is_clean
     return Slice(
         name=name,
-        false_alarms=_share(false, clean),
-        found=_share(found, len(samples) - clean),
-        precision=_share(found, false + found),
+        false_alarms=share(false, clean),
+        found=share(found, len(rows) - clean),
+        precision=share(found, false + found),
         enough=clean >= least(alpha),
     )
 
 
-def _share(k: int, n: int) -> Share:
+def share(k: int, n: int) -> Share:
+    """Return a share of k in n with its exact interval."""
     low, high = clopper_pearson(k, n) if n else (0.0, 1.0)
     return Share(k, n, low, high)
 
 
-def _scores(code: str, samples: Iterable[Sample], known: Known) -> list[float]:
-    return sorted((one.score(code) for one in samples if one.known is known), reverse=True)
+def _bins(clean: Sequence[float], drifted: Sequence[float]) -> Iterator[Bin]:
+    counts = [[0, 0] for _ in range(_BINS)]
+    for kind, scores in enumerate((clean, drifted)):
+        for score in scores:
+            counts[min(_BINS - 1, int(score * _BINS))][kind] += 1
+    for place, (of_clean, of_drifted) in enumerate(counts):
+        yield Bin(place / _BINS, (place + 1) / _BINS, share(of_drifted, of_clean + of_drifted))
 
 
 def _curve(clean: Sequence[float], drifted: Sequence[float]) -> Iterator[Point]:

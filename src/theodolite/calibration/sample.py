@@ -1,43 +1,44 @@
-"""What a calibration keeps of a labelled session: the highest score of each code, and what it is counted among."""
+"""What a calibration keeps of a labeled session: no word of it, only what was said of it and what it counts among."""
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping
-from enum import StrEnum
+from collections.abc import Collection, Iterable, Mapping
 
 from msgspec import Struct
 
-from theodolite.core.reading import Failure
+from theodolite.core.labels import Known
+from theodolite.core.reading import Failure, Reading, Signal
 from theodolite.runtime.replay import Sighting
 
-__all__ = ("FOLDS", "Known", "Sample", "sampled")
+__all__ = ("FOLDS", "FRONT", "Known", "Sample", "sampled")
 
 FOLDS = 5
 """Parts that the sessions are split into, to judge each by what was fitted without it (our choice, as is usual)."""
 
-
-class Known(StrEnum):
-    """What is known of a session. What nobody knows is in no sample."""
-
-    CLEAN = "clean"
-    DRIFTED = "drifted"
+FRONT = 8
+"""Calls of a session that are kept to fit a fusion. Our choice: with more the highest fused score may be missed."""
 
 
-class Sample(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
-    """A session that was replayed as a live one is: no word of it, only what was said of it.
+class Sample(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
+    """A session that was replayed as a live one is.
 
-    `highest` is the highest score of each code that spoke; a code that did not speak has 0. `failed` counts the
-    failures of each detector. `slices` are the names that it is counted under, such as its suite and its model;
-    sessions with the same `task` are alike, and stay in one fold.
+    `place` is its place in the dataset: which file, and the how manieth session of it. `highest` is the highest score
+    of each code that spoke; a code that did not speak has 0. `front` has what was said of its calls, code by code, but
+    for calls of which every score is below that of another. `failed` counts the failures of each detector. `slices`
+    are the names that it is counted under, such as its suite and its model; sessions with the same `task` are alike,
+    and stay in one fold.
     """
 
     session: str
     known: Known
+    place: tuple[int, int] = (0, 0)
     agent: str = ""
+    models: tuple[str, ...] = ()
     task: str = ""
     slices: Mapping[str, str] = {}
     highest: Mapping[str, float] = {}
+    front: tuple[Mapping[str, float], ...] = ()
     failed: Mapping[str, int] = {}
     calls: int = 0
 
@@ -46,13 +47,17 @@ class Sample(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=F
         """Which of five folds the session is in: by its task, or by itself where that is not known."""
         return zlib.crc32((self.task or self.session).encode()) % FOLDS
 
-    def score(self, code: str) -> float:
-        """Return the highest score of a code; 0 where it did not speak."""
-        return self.highest.get(code, 0.0)
 
-
-def sampled(sighting: Sighting, known: Known, *, task: str = "", slices: Mapping[str, str] | None = None) -> Sample:
-    """Return what is kept of a session that was replayed.
+def sampled(
+    sighting: Sighting,
+    known: Known,
+    *,
+    place: tuple[int, int] = (0, 0),
+    task: str = "",
+    slices: Mapping[str, str] | None = None,
+    parts: Collection[str] = (),
+) -> Sample:
+    """Return what is kept of a session that was replayed; `parts` are the codes that a fusion may hear of a call.
 
     Readings of a model that is not the session's own are left out: they never act, and no threshold is for them.
     """
@@ -65,13 +70,43 @@ def sampled(sighting: Sighting, known: Known, *, task: str = "", slices: Mapping
                 failed[said.detector] = failed.get(said.detector, 0) + 1
             elif not said.surrogate:
                 highest[said.code] = max(highest.get(said.code, 0.0), said.score)
+    calls = [_said(row.decision.signals, parts) for row in sighting.calls] if parts else []
     return Sample(
         session=sighting.session,
         known=known,
+        place=place,
         agent=sighting.agent,
+        models=sighting.models,
         task=task,
         slices=dict(slices or {}),
         highest=highest,
+        front=tuple(_front(calls)),
         failed=failed,
         calls=len(sighting.calls),
     )
+
+
+def _said(signals: Iterable[Signal], parts: Collection[str]) -> dict[str, float]:
+    """Return the highest score of each of these codes that was said of one call."""
+    said: dict[str, float] = {}
+    for signal in signals:
+        one = signal.said
+        if isinstance(one, Reading) and one.code in parts and not one.surrogate and one.score > 0.0:
+            said[one.code] = max(said.get(one.code, 0.0), one.score)
+    return said
+
+
+def _front(calls: Iterable[Mapping[str, float]]) -> list[Mapping[str, float]]:
+    """Return the calls that no other is at least as high as in everything: a sum of what rises is highest at one."""
+    front: list[Mapping[str, float]] = []
+    for call in calls:
+        if any(_covers(other, call) for other in front):
+            continue
+        front = [other for other in front if not _covers(call, other)]
+        front.append(call)
+    front.sort(key=lambda call: -sum(call.values()))
+    return front[:FRONT]
+
+
+def _covers(one: Mapping[str, float], other: Mapping[str, float]) -> bool:
+    return all(one.get(code, 0.0) >= score for code, score in other.items())

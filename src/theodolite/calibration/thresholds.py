@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
 
-from theodolite.calibration.sample import FOLDS, Known, Sample
+from msgspec.structs import replace
+
+from theodolite.calibration.table import Rows, Table
 from theodolite.core.assessment import Threshold
 from theodolite.stats.conformal import threshold
-from theodolite.stats.interval import clopper_pearson
+from theodolite.stats.interval import exact_lower
 
-__all__ = ("fitted", "least")
+__all__ = ("STRONGER", "fitted", "held_back", "least")
+
+STRONGER = 10
+"""An alarm is strong that a tenth as many clean sessions would reach: ten times the evidence. Our choice."""
+
+# Of the lower bound of what was seen out of fold.
+_CONFIDENCE = 0.05
 
 
 def least(alpha: float) -> int:
@@ -22,29 +29,38 @@ def least(alpha: float) -> int:
     return math.ceil(1.0 / alpha - 1.0 - 1e-9)
 
 
-def fitted(code: str, samples: Iterable[Sample], alpha: float) -> Threshold | None:
-    """Return the threshold of a code at alpha; None where the clean sessions are too few for it (`least`).
+def fitted(code: str, table: Table, rows: Rows, alpha: float) -> Threshold | None:
+    """Return the threshold of a code at alpha; None where these clean sessions are too few for it (`least`).
 
     For a new clean session, exchangeable with these, the chance that its highest score reaches it is at most alpha
-    (`stats.conformal`). Raises ValueError for an alpha that is not between 0 and 1.
+    (`stats.conformal`). One over 1 is reached by no score: the code has nothing to say at this alpha. Raises ValueError
+    for an alpha that is not between 0 and 1.
     """
-    clean = [one for one in samples if one.known is Known.CLEAN]
-    alert = _alert(code, clean, alpha)
+    scores = table.scores(code)
+    alert = _alert([scores[row] for row in rows], alpha)
     if alert is None:
         return None
+    folds = [[scores[row] for row in fold] for fold in table.folds(rows)]
     judged = above = 0
-    for fold in range(FOLDS):
-        held_back = [one for one in clean if one.fold == fold]
-        apart = _alert(code, [one for one in clean if one.fold != fold], alpha)
+    for fold in folds:
+        apart = _alert([score for other in folds if other is not fold for score in other], alpha)
         if apart is not None:
-            judged += len(held_back)
-            above += sum(one.score(code) >= apart for one in held_back)
-    low, _ = clopper_pearson(above, judged) if judged else (0.0, 1.0)
-    return Threshold(alpha=alpha, alert=alert, n=len(clean), out_of_fold=above, judged=judged, low=low)
+            judged += len(fold)
+            above += sum(score >= apart for score in fold)
+    strong = _alert([scores[row] for row in rows], alpha / STRONGER)
+    return held_back(
+        Threshold(alert=alert, alpha=alpha, n=len(rows), out_of_fold=above, judged=judged, low=0.0, strong=strong)
+    )
 
 
-def _alert(code: str, clean: Sequence[Sample], alpha: float) -> float | None:
-    above = threshold([one.score(code) for one in clean], alpha)
-    # An alarm is at or over the threshold, and a new session exceeds this score with at most that chance. None of it
-    # may be over 1, where no score alarms: then the code has nothing to say at this alpha.
+def held_back(counted: Threshold) -> Threshold:
+    """Return a threshold with the bound that what was counted out of fold gives."""
+    k, n = counted.out_of_fold, counted.judged
+    low = exact_lower(k, n, _CONFIDENCE) if n else 0.0
+    return replace(counted, low=low)
+
+
+def _alert(scores: list[float], alpha: float) -> float | None:
+    above = threshold(scores, alpha)
+    # An alarm is at or over the threshold, and a new session exceeds this score with at most that chance.
     return None if above is None else math.nextafter(above, math.inf)

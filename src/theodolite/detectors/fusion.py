@@ -15,6 +15,7 @@ from importlib.resources import files
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from theodolite.core.calibration import Band, Dataset
 from theodolite.core.event import Event, ToolCallProposed
@@ -23,7 +24,9 @@ from theodolite.core.window import Window
 from theodolite.stats.e_process import Maxima, mean
 from theodolite.stats.logistic import logit, probability
 
-__all__ = ("Fused", "Fusing", "HijackFusion", "Part", "shipped")
+__all__ = ("CALL", "SESSION", "Fused", "Fusing", "HijackFusion", "Part", "Refitted", "shipped")
+
+CALL, SESSION = "fusion.call", "fusion.session"
 
 # A person reads the evidence; what alarmed names more of its own.
 _MOST_EVIDENCE = 16
@@ -73,6 +76,19 @@ class Fused(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             )
 
 
+class Refitted(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What a calibration artefact puts in place of what ships. Without `maxima` sessions are weighed as before.
+
+    `alpha` is that of the weighed sessions.
+    """
+
+    alert: float
+    parts: dict[str, Part] = {}
+    maxima: Maxima | None = None
+    alpha: float | None = None
+    source: str = ""
+
+
 @cache
 def shipped() -> Fused:
     """Return what comes with the package. Reads its file once."""
@@ -112,9 +128,9 @@ class HijackFusion:
             f"an e-process reaches 1/{fused.alpha:g} in at most {fused.alpha:.1%} of such sessions: Ville, 1939"
         )
         self.bands: Mapping[str, Band] = {
-            "fusion.call": Band(alert=fused.alert, status=Status.REFERENCE, source=fused.source),
+            CALL: Band(alert=fused.alert, status=Status.REFERENCE, source=fused.source),
             # With no process beside the calls it would say of the same calls again what `fusion.call` has said.
-            "fusion.session": Band(
+            SESSION: Band(
                 alert=1.0 - fused.alpha,
                 # Ten times the evidence that is asked for a review. Our choice.
                 strong=1.0 - fused.alpha / 10,
@@ -124,6 +140,20 @@ class HijackFusion:
                 source=of_session,
             ),
         }
+
+    def tuned(self, coefficients: Mapping[str, object]) -> HijackFusion:
+        """Return this fusion with the coefficients of an artefact (`Refitted`). Raises ValueError for others."""
+        given, own = msgspec.convert(coefficients, Refitted), self._fused
+        return HijackFusion(
+            replace(
+                own,
+                alert=given.alert,
+                alpha=own.alpha if given.alpha is None else given.alpha,
+                parts=given.parts,
+                maxima=given.maxima or own.maxima,
+                source=given.source,
+            )
+        )
 
     def begin(self) -> Fusing:
         """Return the state of a session in which nothing was said."""
@@ -162,9 +192,9 @@ class HijackFusion:
             state.highest, state.call = total, event.seq
         score = probability(total)
         evidence: tuple[Evidence, ...] = ()
-        if score >= self.bands["fusion.call"].alert:
+        if score >= self.bands[CALL].alert:
             evidence = _evidence(heard, sorted(terms, key=lambda code: -terms[code]))
-        return self._reading("fusion.call", score, terms, evidence)
+        return self._reading(CALL, score, terms, evidence)
 
     def _half_blind(self, said: Sequence[Reading | Failure]) -> Iterator[Failure]:
         """Yield what the base could not see beside its score: who decides by it could not see that either."""
@@ -195,12 +225,12 @@ class HijackFusion:
         state.told = e_value
         score = 1.0 - 1.0 / max(1.0, e_value)
         evidence: tuple[Evidence, ...] = ()
-        if score >= self.bands["fusion.session"].alert:
+        if score >= self.bands[SESSION].alert:
             # Of the call only where it stands: `fusion.call` has told its evidence.
             seqs = dict.fromkeys([state.call, event.seq] if calls else [event.seq])
             codes = [reading.code for reading in heard if reading.detector in fused.processes]
             evidence = (Evidence(kind="fusion.bet", seqs=tuple(seqs)), *_evidence(heard, codes))
-        yield self._reading("fusion.session", score, {**values, "mean": e_value}, evidence)
+        yield self._reading(SESSION, score, {**values, "mean": e_value}, evidence)
 
     def _reading(self, code: str, score: float, terms: Mapping[str, float], evidence: tuple[Evidence, ...]) -> Reading:
         facts = tuple([Fact(name.replace(".", "_"), value) for name, value in terms.items()])

@@ -75,7 +75,7 @@ class Sighting(Struct, frozen=True, kw_only=True):
 
     `decisions` are those on which somebody spoke or that refuse a call; `steps` the events that their evidence points
     to or that arguments came from, in order. `goals` is what the user said, in order: the first 1,000 texts, none
-    twice in a row.
+    twice in a row. `models` are those that the session was seen to use, by name.
     """
 
     session: str
@@ -83,6 +83,7 @@ class Sighting(Struct, frozen=True, kw_only=True):
     outcome: Outcome
     action: Action
     coverage: Coverage
+    models: tuple[str, ...] = ()
     goals: tuple[Goal, ...] = ()
     calls: tuple[CallRow, ...] = ()
     decisions: tuple[Decision, ...] = ()
@@ -213,6 +214,7 @@ class _Under:
             ),
             action=highest(decision.action for decision in self.decisions),
             coverage=coverage,
+            models=self.session.models,
             goals=tuple(self.goals),
             calls=tuple(self.calls),
             decisions=tuple(self.decisions),

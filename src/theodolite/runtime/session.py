@@ -125,6 +125,12 @@ class Session:
         with self._lock:
             return replace(self._memory.spent)
 
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models that this session was seen to use, by name."""
+        with self._lock:
+            return tuple(sorted(self._memory.models))
+
     def take(self, event: AnyEvent) -> Decision:
         """Take any event, own ones included, as Monitor does. Hosts call `observe`.
 

@@ -1,0 +1,244 @@
+"""From labeled sessions to an artefact: thresholds, coefficients, and what held-back sessions say of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+from msgspec import Struct
+
+from theodolite.calibration.assess import ambiguity, assess
+from theodolite.calibration.fusing import (
+    FEWEST_DRIFTED,
+    parts_of,
+    put_fused,
+    put_sessions,
+    sessions_held_back,
+    weighed,
+)
+from theodolite.calibration.sample import FOLDS, Known
+from theodolite.calibration.table import Rows, Table
+from theodolite.calibration.thresholds import STRONGER, fitted, least
+from theodolite.core.assessment import Assessment, Threshold
+from theodolite.core.calibration import Band, Calibration, Dataset, Population
+from theodolite.core.reading import Status
+from theodolite.detectors.fusion import CALL, SESSION, Refitted, shipped
+
+__all__ = ("Terms", "calibrated")
+
+# Folds of which the sessions are used to fit coefficients, and so for no threshold.
+_FITTED = 2
+# Clean sessions that are above a `high` score, and below a `low` one, where the population is what it was. Our choice.
+_HIGH, _LOW = 0.1, 0.25
+# Slices that a warning names: all of them are in the assessments. Our choice.
+_NAMED = 8
+# The calls, and the probes: what the bet on a whole session is the mean of.
+_PROCESSES = 2
+# What the e-value of the probes is told by.
+_PROBES = "behavior.session"
+
+
+class Terms(Struct, frozen=True, kw_only=True):
+    """For whom it is fitted, to what, and at what share of false alarms.
+
+    `bands` are the detectors' own; `seconds` are the codes that somebody gives a second opinion on. `probed`: the
+    sessions were put probes. `reference`: what comes of it is to be shipped, and vouches for nobody.
+    """
+
+    id: str
+    date: str
+    alpha: float
+    dataset: Dataset
+    bands: Mapping[str, Band]
+    versions: Mapping[str, str]
+    library: str
+    probes: str = ""
+    seconds: frozenset[str] = frozenset()
+    probed: bool = False
+    reference: bool = False
+
+    def share(self, code: str) -> float:
+        """Return the alpha of a code: of the two that act half each, together alpha; of what is only shown all."""
+        return self.alpha / 2 if code in {CALL, SESSION} else self.alpha
+
+
+def calibrated(table: Table, terms: Terms) -> Calibration:
+    """Return the artefact that these sessions support, and in its warnings what they do not.
+
+    Coefficients are fitted where there are enough sessions for it: to those of two folds, and thresholds then to the
+    clean ones of the other three, so that they are exchangeable with new ones. Writes fused scores into the table.
+    Linear in the sessions, but for sorting. Raises MissingExtraError where coefficients are to be fitted.
+    """
+    warnings: list[str] = []
+    clean = table.rows(Known.CLEAN)
+    fitting, rows = _split(table, clean, terms)
+    parts = parts_of(table, shipped().base, _parts(terms), fitting) if fitting else {}
+    put_fused(table, shipped().base, parts)
+    maxima = weighed(table, rows) if rows else None
+    if maxima is not None:
+        put_sessions(table, maxima, _PROBES)
+    thresholds = dict(_thresholds(table, rows, terms, warnings))
+    bands = {code: _band(table, code, threshold, terms, warnings) for code, threshold in thresholds.items()}
+    weighs = maxima is not None and (maxima.n + 1) * terms.share(SESSION) >= _PROCESSES
+    refitted = Refitted(
+        alert=bands[CALL].alert if CALL in bands else shipped().alert,
+        parts=parts,
+        maxima=maxima if weighs else None,
+        alpha=terms.share(SESSION) if weighs else None,
+        source=_source(len(rows), terms.share(CALL)),
+    )
+    status = _status(table, thresholds, terms, warnings)
+    assessments = tuple(_assessments(table, bands, terms))
+    warnings += _few(assessments, terms)
+    return Calibration(
+        schema=1,
+        id=terms.id,
+        status=status,
+        alpha=terms.alpha,
+        date=terms.date,
+        dataset=terms.dataset,
+        versions=dict(sorted(terms.versions.items())),
+        bands=bands,
+        agents=tuple(sorted(table.agents - {""})),
+        models=tuple(sorted(table.models)),
+        library=terms.library,
+        probes=terms.probes,
+        thresholds=thresholds,
+        coefficients={"fusion": msgspec.to_builtins(refitted)} if CALL in bands or parts else {},
+        population=_population(table, rows),
+        assessments=assessments,
+        warnings=tuple(warnings),
+    ).signed()
+
+
+def _split(table: Table, clean: Rows, terms: Terms) -> tuple[Rows, Rows]:
+    """Return the sessions that coefficients are fitted to, and the clean ones that are left for thresholds."""
+    fitting = [row for row in range(len(table)) if table.fold(row) < _FITTED]
+    left = [row for row in clean if table.fold(row) >= _FITTED]
+    drifted = sum(not table.clean(row) for row in fitting)
+    # Of what is left a fifth is held back once more, to confirm the rate.
+    enough = len(left) * (FOLDS - 1) // FOLDS >= least(terms.share(CALL))
+    return (fitting, left) if enough and drifted >= FEWEST_DRIFTED else ((), clean)
+
+
+def _parts(terms: Terms) -> tuple[str, ...]:
+    """Return the codes that may raise the score of a call: those that are measured, beside its base and the fusion."""
+    base = shipped().base
+    return tuple([code for code in _measured(terms) if code not in {base, CALL, SESSION} and ".session" not in code])
+
+
+def _measured(terms: Terms) -> Iterator[str]:
+    """Yield the codes of which the score is measured: neither exact, nor a rule that holds or does not."""
+    for code, band in sorted(terms.bands.items()):
+        if band.status is not Status.EXACT and band.alert < 1.0:
+            yield code
+
+
+def _thresholds(table: Table, rows: Rows, terms: Terms, warnings: list[str]) -> Iterator[tuple[str, Threshold]]:
+    for code in _measured(terms):
+        alpha = terms.share(code)
+        if code == SESSION:
+            if terms.probed and rows:
+                yield code, _of_sessions(table, rows, alpha)
+        elif code in table.codes and code != _PROBES:
+            threshold = fitted(code, table, rows, alpha)
+            if threshold is None:
+                warnings.append(
+                    f"{code}: {len(rows):,} clean sessions are too few for alpha = {alpha:g}, which takes "
+                    f"{least(alpha):,}: its threshold is that of the detector"
+                )
+            else:
+                yield code, threshold
+
+
+def _of_sessions(table: Table, rows: Rows, alpha: float) -> Threshold:
+    """Return the threshold of whole sessions, which no data give: an e-process reaches 1 / alpha at most so often."""
+    told = Threshold(
+        alert=1.0 - alpha, strong=1.0 - alpha / STRONGER, alpha=alpha, n=len(rows), out_of_fold=0, judged=0, low=0.0
+    )
+    return sessions_held_back(table, _PROBES, rows, told)
+
+
+def _band(table: Table, code: str, threshold: Threshold, terms: Terms, warnings: list[str]) -> Band:
+    own = terms.bands[code]
+    source = _source(threshold.n, threshold.alpha)
+    if threshold.alert > 1.0:
+        warnings.append(
+            f"{code}: more than a share of {threshold.alpha:g} of the clean sessions have the highest score there is: "
+            "it cannot alarm at this alpha, and is only shown"
+        )
+        return Band(alert=1.0, acts=False, finds=False, source=source)
+    strong = threshold.strong if own.strong is not None or code == CALL else None
+    width = own.width
+    if code in terms.seconds and width and len(table.rows(Known.DRIFTED)) >= FEWEST_DRIFTED:
+        width = ambiguity(threshold.alert, table.scores(code), table)
+    return Band(
+        alert=threshold.alert,
+        strong=None if strong is None or strong > 1.0 else max(strong, threshold.alert),
+        width=width,
+        acts=own.acts,
+        finds=own.finds,
+        source=source,
+    )
+
+
+def _source(n: int, alpha: float) -> str:
+    return f"conformal quantile of the session maximum: at most {alpha:.3%} of clean sessions reach it; {n:,} of them"
+
+
+def _status(table: Table, thresholds: Mapping[str, Threshold], terms: Terms, warnings: list[str]) -> Status:
+    """Return whether the artefact vouches for agents and models; if not, the warnings say why."""
+    faults: list[str] = []
+    named = table.agents - {""}
+    if not named or not table.models:
+        faults.append("its sessions name no agent or no model, and it vouches for those that they name")
+    acting = [code for code in (CALL, SESSION) if code in thresholds] or [CALL]
+    for code in acting:
+        if code not in thresholds:
+            faults.append(f"{code}, which acts, has no threshold of its own")
+        elif not thresholds[code].judged:
+            faults.append(f"{code}: too few clean sessions are left to fit to when a fold of five is held back")
+        elif not thresholds[code].confirmed:
+            one = thresholds[code]
+            faults.append(
+                f"{code}: {one.out_of_fold:,} of {one.judged:,} held-back clean sessions alarmed, more than chance "
+                f"makes of alpha = {one.alpha:g}"
+            )
+    for code, one in thresholds.items():
+        if code not in acting and one.judged and not one.confirmed:
+            warnings.append(
+                f"{code}: {one.out_of_fold:,} of {one.judged:,} held-back clean sessions alarmed, more than chance "
+                f"makes of alpha = {one.alpha:g}: it is graded REFERENCE"
+            )
+    if terms.reference:
+        return Status.REFERENCE
+    warnings += [f"not CALIBRATED: {fault}" for fault in faults]
+    return Status.REFERENCE if faults else Status.CALIBRATED
+
+
+def _population(table: Table, rows: Rows) -> Population | None:
+    scores: Sequence[float] = table.scores(CALL)
+    held = sorted(scores[row] for row in rows)
+    if not held:
+        return None
+    high, low = held[min(len(held) - 1, int(len(held) * (1 - _HIGH)))], held[int(len(held) * _LOW)]
+    over, under = sum(score > high for score in held), sum(score < low for score in held)
+    return Population(code=CALL, n=len(held), high=high, over=over, low=low, under=under)
+
+
+def _assessments(table: Table, bands: Mapping[str, Band], terms: Terms) -> Iterator[Assessment]:
+    for code, band in bands.items():
+        width = band.width if code in terms.seconds else None
+        yield assess(code, band.alert, table, terms.share(code), width=width)
+
+
+def _few(assessments: Sequence[Assessment], terms: Terms) -> Iterator[str]:
+    """Say in which slices there are too few clean sessions to say anything of alpha."""
+    for one in assessments:
+        few = [f"{part.name} ({part.false_alarms.n:,})" for part in one.slices if not part.enough]
+        if one.code == CALL and few:
+            yield (
+                f"{one.code}: alpha = {terms.share(CALL):g} takes {least(terms.share(CALL)):,} clean sessions, and "
+                f"{len(few):,} of {len(one.slices):,} slices have fewer: {', '.join(few[:_NAMED])}"
+                f"{' and others' if len(few) > _NAMED else ''}"
+            )
