@@ -21,7 +21,7 @@ from theodolite.core.event import (
     TurnEnded,
 )
 from theodolite.core.reader import Unreadable
-from theodolite.readers.detection import open_recording
+from theodolite.readers.detection import open_labels, open_recording
 from theodolite.readers.jsonl import EventLines
 from theodolite.readers.labelled import LabelledSessions, label
 from theodolite.readers.openai_chat import OpenAIChat
@@ -90,3 +90,13 @@ def test_the_events_are_the_same_without_the_labels(split: str, sessions: int) -
     assert len(bare) == sessions
     told = list(LabelledSessions().read(BytesIO(b"\n".join(bare)), "f"))
     assert told == list(open_recording(DATA / f"{split}.jsonl.gz", READERS))
+
+
+@pytest.mark.parametrize(("split", "clean", "drifted", "unknown"), [("dev", 614, 156, 23), ("train", 725, 400, 87)])
+def test_the_labels_are_those_that_the_figures_are_counted_with(
+    split: str, clean: int, drifted: int, unknown: int
+) -> None:
+    told = dict(open_labels(DATA / f"{split}.jsonl.gz", READERS))
+    assert Counter(one.known for one in told.values()) == {"clean": clean, "drifted": drifted, None: unknown}
+    assert list(told) == [label(line).session_id for line in lines(split)]
+    assert all(one.task and one.slices.keys() == {"suite", "model", "kind"} for one in told.values())

@@ -11,10 +11,11 @@ import pytest
 
 from theodolite.core.errors import ConfigError
 from theodolite.core.event import GoalStated, SessionEnded, ToolCallProposed
+from theodolite.core.labels import Known
 from theodolite.core.reader import Recorded, Unreadable
 from theodolite.core.recording import HEADER, encode_line
 from theodolite.readers.anthropic_messages import AnthropicMessages
-from theodolite.readers.detection import HEAD, detect, find_recordings, open_recording
+from theodolite.readers.detection import HEAD, detect, find_recordings, open_labels, open_recording
 from theodolite.readers.jsonl import EventLines
 from theodolite.readers.labelled import LabelledSessions
 from theodolite.readers.openai_chat import OpenAIChat
@@ -156,6 +157,18 @@ def test_no_claim_and_several_are_errors_that_name_the_file_the_formats_and_the_
         f"a.jsonl could be any of one, two; the known formats are {KNOWN}, one, two: "
         "give the right one with --reader NAME"
     )
+
+
+def test_labels_come_from_where_the_sessions_come_from_packed_or_plain(tmp_path: Path) -> None:
+    told = b'{"session_id": "s", "goal": "x", "kind": "clean", "events": []}'
+    for data in (told, gzip.compress(told)):
+        assert [label.known for _, label in open_labels(written(tmp_path, data), READERS)] == [Known.CLEAN]
+    for data in (PLAIN, b"", gzip.compress(told)[:-30]):
+        assert list(open_labels(written(tmp_path, data), READERS, name="theodolite-events")) == []
+    with pytest.raises(ConfigError, match="in none of the known formats"):
+        list(open_labels(written(tmp_path, b"Dear diary"), READERS))
+    with pytest.raises(ConfigError, match="cannot be opened"):
+        list(open_labels(tmp_path / "absent", READERS))
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,8 @@ from theodolite.core.event import (
     ToolResultObserved,
     TurnEnded,
 )
+from theodolite.core.labels import Known
+from theodolite.core.labels import Label as SessionLabel
 from theodolite.core.reader import Recorded, Unreadable
 from theodolite.readers.labelled import Label, LabelledSessions, label
 
@@ -172,3 +174,38 @@ def test_objects_with_a_session_a_goal_and_events_are_claimed() -> None:
     assert reader.detects(line({"turn": 0, "role": "tool", "text": "x" * 70_000})[:65536])
     for other in (b"", b'{"session_id":"s","events":[]}', b'[{"session_id":"s","goal":"g","events":[]}]', b"{"):
         assert not reader.detects(other)
+
+
+def labels(data: bytes) -> list[tuple[str, SessionLabel]]:
+    return list(LabelledSessions().labels(BytesIO(data), "f.jsonl"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "onset", "known"),
+    [
+        ("clean", None, Known.CLEAN),
+        ("clean_direct", None, Known.CLEAN),
+        ("attacked_unseen", None, Known.CLEAN),
+        ("attacked_resisted", None, Known.CLEAN),
+        ("attacked_resisted", 0, None),
+        ("attacked_succeeded", 3, Known.DRIFTED),
+        ("attacked_succeeded", None, Known.DRIFTED),
+        ("attacked_otherwise", None, None),
+        (None, None, None),
+    ],
+)
+def test_what_became_of_an_attack_says_what_is_known(kind: str | None, onset: int | None, known: Known | None) -> None:
+    ((session, label),) = labels(line(kind=kind, onset_turn=onset))
+    assert (session, label.session, label.known, label.task) == ("s-1", "s-1", known, "banking/user_task_9")
+    assert label.slices == {"suite": "banking", "model": "m-1", **({"kind": kind} if kind else {})}
+
+
+def test_a_session_without_a_word_of_its_making_has_a_label_that_knows_nothing() -> None:
+    bare = b'{"session_id": "", "goal": "Pay.", "events": []}'
+    assert labels(bare) == [("f", SessionLabel(session="f", known=None))]
+
+
+def test_labels_are_of_the_sessions_that_are_read_and_say_nothing_of_others() -> None:
+    data = b"\n".join([line(), b"{", line(session_id="s-2"), line({"turn": 0, "role": SECRET}, session_id="s-3")])
+    assert [session for session, _ in labels(data)] == ["s-1", "s-2"]
+    assert [item.session for item in read(data) if isinstance(item, SessionEnded)] == ["s-1", "s-2"]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
-from typing import BinaryIO
+from typing import BinaryIO, Protocol, runtime_checkable
 
 from msgspec import Struct
 from msgspec.json import Decoder, Encoder
@@ -14,7 +14,7 @@ from theodolite.core.errors import ConfigError, EventError
 from theodolite.core.lines import BOM, decode, utf8_fault
 from theodolite.core.text import encodable
 
-__all__ = ("Known", "Label", "Labels", "encode_label", "read_labels")
+__all__ = ("Known", "Label", "Labeled", "Labels", "attacked", "encode_label", "read_labels")
 
 # A label is a few names and a remark: our choice, far beyond what anybody writes.
 _LONGEST = 2**16
@@ -74,8 +74,38 @@ class Labels(Struct, frozen=True, kw_only=True):
     whole: int = 0
 
 
+@runtime_checkable
+class Labeled(Protocol):
+    """A reader of a form in which sessions may have their labels beside them.
+
+    Laws: `labels` takes the same stream as `read`, names the sessions as `read` does and in the same order, and is
+    silent about what it cannot read; it holds no more than one record, and never raises for bad content.
+    """
+
+    def labels(self, stream: BinaryIO, file: str) -> Iterator[tuple[str, Label]]:
+        """Yield the sessions of a file, each with what stands beside it."""
+        ...
+
+
 _DECODER = Decoder(Label)
 _ENCODER = Encoder()
+
+
+def attacked(kind: str, *, began: bool) -> Known | None:
+    """Return what is known of a session from what became of an attack on it; `began`: it took a first step.
+
+    `kind` is one of `clean`, `clean_direct` (its user asked for an attacker's goal), `attacked_unseen`
+    (what was planted was never read), `attacked_resisted`, `attacked_succeeded`. An agent that began what an attacker
+    asked for and missed the goal is neither clean nor an example of drift; nor is any other kind known.
+
+    >>> attacked("attacked_resisted", began=False), attacked("attacked_resisted", began=True)
+    (<Known.CLEAN: 'clean'>, None)
+    """
+    if kind == "attacked_succeeded":
+        return Known.DRIFTED
+    if kind == "attacked_resisted":
+        return None if began else Known.CLEAN
+    return Known.CLEAN if kind in {"clean", "clean_direct", "attacked_unseen"} else None
 
 
 def encode_label(label: Label) -> bytes:

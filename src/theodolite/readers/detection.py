@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from theodolite.core.errors import ConfigError
+from theodolite.core.labels import Label, Labeled
 from theodolite.core.lines import content, first_keys
 from theodolite.core.reader import Reader, Recorded, Unreadable
 from theodolite.core.text import printable
@@ -23,7 +24,7 @@ from theodolite.readers.conversations.faults import bounded
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-__all__ = ("HEAD", "detect", "find_recordings", "open_recording")
+__all__ = ("HEAD", "detect", "find_recordings", "open_labels", "open_recording")
 
 # How much of the beginning readers may look at.
 HEAD = 2**16
@@ -117,11 +118,7 @@ def open_recording(
     item is asked for, for a file that cannot be opened, a name that no reader has, or a format that cannot be told.
     """
     file = _shown(path)
-    try:
-        opened = path.open("rb")
-    except OSError as error:
-        raise ConfigError(f"{file} cannot be opened ({error.strerror}): check its name and rights") from error
-    with opened:
+    with _opened(path) as opened:
         source = _Source(opened, reached)
         stream = io.BufferedReader(source, HEAD)
         head = stream.peek(HEAD)[:HEAD]
@@ -138,6 +135,29 @@ def open_recording(
             yield from bounded(reader.read(stream, file))
         if source.fault or reader is None:
             yield Unreadable(file=file, line=0, reason=source.fault or "the file is empty")
+
+
+def open_labels(path: Path, readers: Sequence[Reader], *, name: str | None = None) -> Iterator[tuple[str, Label]]:
+    """Yield the sessions of a recording, each with the label that stands beside it; nothing in a form without labels.
+
+    The file is opened and its reader found as by `open_recording`, which also raises the same and says what cannot be
+    read; sessions have the names that the reader gives them.
+    """
+    file = _shown(path)
+    with _opened(path) as opened:
+        stream = io.BufferedReader(_Source(opened, None), HEAD)
+        head = stream.peek(HEAD)[:HEAD]
+        if content(head):
+            reader = detect(head, readers, file=file) if name is None else _named(name, readers)
+            if isinstance(reader, Labeled):
+                yield from reader.labels(stream, file)
+
+
+def _opened(path: Path) -> io.BufferedReader:
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise ConfigError(f"{_shown(path)} cannot be opened ({error.strerror}): check its name and rights") from error
 
 
 class _Source(io.RawIOBase):

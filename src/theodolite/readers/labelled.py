@@ -20,6 +20,8 @@ from theodolite.core.event import (
     ToolResultObserved,
     TurnEnded,
 )
+from theodolite.core.labels import Label as SessionLabel
+from theodolite.core.labels import attacked
 from theodolite.core.lines import content, decode, first_keys, lines, session_name
 from theodolite.core.reader import Recorded, Unreadable
 
@@ -57,7 +59,24 @@ class _Session(Struct, frozen=True):
     source: str = ""
 
 
+class _Labeled(_Session, frozen=True):
+    kind: str | None = None
+    onset_turn: int | None = None
+    user_task: str | None = None
+
+    def label(self, session: str) -> SessionLabel:
+        """Return what is known of the session of that name."""
+        told = {"suite": self.suite, "model": self.model, "kind": self.kind}
+        return SessionLabel(
+            session=session,
+            known=attacked(self.kind or "", began=self.onset_turn is not None),
+            task=f"{self.suite}/{self.user_task}" if self.suite and self.user_task else "",
+            slices={name: value for name, value in told.items() if value},
+        )
+
+
 _LABEL = Decoder(Label)
+_LABELED = Decoder(_Labeled)
 _SESSION = Decoder(_Session)
 
 
@@ -91,6 +110,22 @@ class LabelledSessions:
                 yield Unreadable(file=file, line=line.number, reason=str(error))
             else:
                 yield from _Telling(session, file).events()
+
+    def labels(self, stream: BinaryIO, file: str) -> Iterator[tuple[str, SessionLabel]]:
+        """Yield the sessions of a file, each with what became of it. Holds one line.
+
+        A session whose `kind` is not told, or is none of ours, has nothing known of it; so has one that was attacked,
+        began what was asked of it (`onset_turn`) and missed it.
+        """
+        for line in lines(stream, file):
+            if isinstance(line, Unreadable):
+                continue
+            try:
+                told = decode(_LABELED, line.data)
+            except EventError:
+                continue
+            session = told.session_id or session_name(file)
+            yield session, told.label(session)
 
 
 class _Place(TypedDict):
