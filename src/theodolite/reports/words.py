@@ -11,7 +11,15 @@ from theodolite.core.reading import Status
 from theodolite.reports.document import Summary
 from theodolite.reports.layout import counted
 
-__all__ = ("ORIGINS", "OUTCOMES", "SURE", "verdict")
+__all__ = ("CALIBRATE", "ORIGINS", "OUTCOMES", "SURE", "TRANSFER", "verdict")
+
+CALIBRATE = "theodolite calibrate SESSIONS --known-good --out calibration.json"
+"""The one command that fits thresholds to an operator's own clean sessions."""
+
+TRANSFER = (
+    f"REFERENCE thresholds do not transfer by themselves: `{CALIBRATE}` fits them to clean sessions of your own agent."
+)
+"""What a report says where thresholds were fitted on sessions of other agents."""
 
 ORIGINS: Mapping[Origin, str] = MappingProxyType(
     {
