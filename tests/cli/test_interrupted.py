@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from theodolite.cli.choices import Jobs
 from theodolite.cli.parallel import Plan, judge
 from theodolite.config.settings import Settings
 from theodolite.core.errors import TheodoliteError
@@ -119,7 +120,7 @@ def test_ctrl_c_taken_by_another_thread_while_a_worker_starts_comes_when_it_has_
     other.start()
     try:
         with pytest.raises(KeyboardInterrupt):
-            list(judge((event for n in range(3) for event in _session(n)), Plan(settings=Settings()), jobs=1))
+            list(judge((event for n in range(3) for event in _session(n)), Plan(settings=Settings()), jobs=Jobs()))
     finally:
         over.set()
         other.join()
@@ -147,7 +148,7 @@ def test_a_worker_that_dies_is_a_clear_error() -> None:
                     worker.kill()
 
     with pytest.raises(TheodoliteError, match="a worker process died"):
-        list(judge(recorded(), Plan(settings=Settings(plugins=False)), jobs=1))
+        list(judge(recorded(), Plan(settings=Settings(plugins=False)), jobs=Jobs()))
 
 
 @pytest.mark.slow

@@ -17,8 +17,8 @@ __all__ = ("ambiguity", "assess", "share")
 _POINTS = 100
 # Bins of equal width over [0, 1], as is usual in reliability pictures.
 _BINS = 10
-# A second opinion is asked for where at least one in so many may change what the threshold says. Our choice.
-_WORTH = 5
+# Of the clean sessions, those that may be asked about: what a second opinion may cost. Our choice.
+_COST = 0.05
 
 
 def assess(code: str, alert: float, table: Table, alpha: float, *, width: float | None = None) -> Assessment:
@@ -46,25 +46,32 @@ def assess(code: str, alert: float, table: Table, alpha: float, *, width: float 
 
 
 def ambiguity(alert: float, scores: Sequence[float], table: Table) -> float:
-    """Return how near to a threshold a second opinion is worth its price: the widest band that is.
+    """Return how near to a threshold a second opinion is asked for: where it may change what the threshold says.
 
-    That is where the threshold alone judges at least one in five wrongly of the sessions whose highest score is within
-    the band. 0 where none is.
+    The band ends at a session that the threshold alone judges wrongly, the farthest one for which at most one in twenty
+    clean sessions is asked about: in production most are clean, and theirs is the cost. 0 where there is none.
     """
-    near = sorted((abs(scores[row] - alert), (scores[row] >= alert) is table.clean(row)) for row in range(len(table)))
-    width, wrong = 0.0, 0
-    for asked, (distance, misjudged) in enumerate(near, 1):
-        wrong += misjudged
-        alike = asked < len(near) and near[asked][0] == distance
-        if not alike and wrong and wrong * _WORTH >= asked:
-            width = distance
-    return width
+    near = sorted((abs(scores[row] - alert), row) for row in range(len(table)))
+    most = len(table.rows(Known.CLEAN)) * _COST
+    width, asked, last = 0.0, 0, -1.0
+    wrong = False
+    for distance, row in near:
+        if distance > last and wrong:
+            width = last
+        if distance > last:
+            last, wrong = distance, False
+        asked += table.clean(row)
+        if asked > most:
+            return width
+        wrong = wrong or (scores[row] >= alert) is table.clean(row)
+    return last if wrong else width
 
 
 def _within(width: float, alert: float, scores: Sequence[float], table: Table) -> Ambiguity:
     asked = [row for row in range(len(table)) if width > 0.0 and abs(scores[row] - alert) <= width]
+    clean = sum(map(table.clean, asked))
     wrong = sum((scores[row] >= alert) is table.clean(row) for row in asked)
-    return Ambiguity(width=width, asked=share(len(asked), len(table)), changed=share(wrong, len(asked)))
+    return Ambiguity(width=width, asked=share(clean, len(table.rows(Known.CLEAN))), changed=share(wrong, len(asked)))
 
 
 def _slice(name: str, alarms: Sequence[bool], table: Table, rows: Rows, alpha: float) -> Slice:

@@ -16,15 +16,16 @@ from theodolite.calibration.fusing import (
     sessions_held_back,
     weighed,
 )
-from theodolite.calibration.sample import FOLDS, Known
+from theodolite.calibration.sample import FOLDS
 from theodolite.calibration.table import Rows, Table
 from theodolite.calibration.thresholds import STRONGER, fitted, least
 from theodolite.core.assessment import Assessment, Threshold
 from theodolite.core.calibration import Band, Calibration, Dataset, Population
+from theodolite.core.labels import Known
 from theodolite.core.reading import Status
 from theodolite.detectors.fusion import CALL, SESSION, Refitted, shipped
 
-__all__ = ("Terms", "calibrated")
+__all__ = ("Terms", "calibrated", "measured", "parts_in")
 
 # Folds of which the sessions are used to fit coefficients, and so for no threshold.
 _FITTED = 2
@@ -66,13 +67,19 @@ def calibrated(table: Table, terms: Terms) -> Calibration:
     """Return the artefact that these sessions support, and in its warnings what they do not.
 
     Coefficients are fitted where there are enough sessions for it: to those of two folds, and thresholds then to the
-    clean ones of the other three, so that they are exchangeable with new ones. Writes fused scores into the table.
+    clean ones of the other three, so that they are exchangeable with new ones. Where nothing is gained by it, the score
+    is the one that was there before, and all clean sessions are for thresholds. Writes fused scores into the table.
     Linear in the sessions, but for sorting. Raises MissingExtraError where coefficients are to be fitted.
     """
     warnings: list[str] = []
     clean = table.rows(Known.CLEAN)
-    fitting, rows = _split(table, clean, terms)
-    parts = parts_of(table, shipped().base, _parts(terms), fitting) if fitting else {}
+    fitting, left = _split(table, clean, terms)
+    parts = (
+        parts_of(table, shipped().base, [code for code in parts_in(terms.bands) if code != shipped().base], fitting)
+        if fitting
+        else {}
+    )
+    rows = left if parts else clean
     put_fused(table, shipped().base, parts)
     maxima = weighed(table, rows) if rows else None
     if maxima is not None:
@@ -121,21 +128,20 @@ def _split(table: Table, clean: Rows, terms: Terms) -> tuple[Rows, Rows]:
     return (fitting, left) if enough and drifted >= FEWEST_DRIFTED else ((), clean)
 
 
-def _parts(terms: Terms) -> tuple[str, ...]:
-    """Return the codes that may raise the score of a call: those that are measured, beside its base and the fusion."""
-    base = shipped().base
-    return tuple([code for code in _measured(terms) if code not in {base, CALL, SESSION} and ".session" not in code])
+def parts_in(bands: Mapping[str, Band]) -> tuple[str, ...]:
+    """Return the codes that a fusion may hear of a call: its base, and those that may raise its score."""
+    return tuple([code for code in measured(bands) if code not in {CALL, SESSION, _PROBES}])
 
 
-def _measured(terms: Terms) -> Iterator[str]:
+def measured(bands: Mapping[str, Band]) -> Iterator[str]:
     """Yield the codes of which the score is measured: neither exact, nor a rule that holds or does not."""
-    for code, band in sorted(terms.bands.items()):
+    for code, band in sorted(bands.items()):
         if band.status is not Status.EXACT and band.alert < 1.0:
             yield code
 
 
 def _thresholds(table: Table, rows: Rows, terms: Terms, warnings: list[str]) -> Iterator[tuple[str, Threshold]]:
-    for code in _measured(terms):
+    for code in measured(terms.bands):
         alpha = terms.share(code)
         if code == SESSION:
             if terms.probed and rows:

@@ -25,6 +25,7 @@ from theodolite.cli.waiting import Waiting
 from theodolite.config.plugins import PluginWarning
 from theodolite.config.settings import Settings, nearest, trusted_tools
 from theodolite.config.wiring import Instrument, wire
+from theodolite.core.calibration import Calibration
 from theodolite.core.errors import ConfigError, TheodoliteError
 from theodolite.core.event import SessionEnded, ToolCallProposed, ToolsDeclared
 from theodolite.core.reader import Recorded, Unreadable
@@ -72,7 +73,7 @@ def wired(
     settings: Settings,
     request: Request,
     *,
-    calibration: Path | None = None,
+    calibration: Path | Calibration | None = None,
     asks: bool = True,
     answered: Answered | None = None,
 ) -> Generator[Instrument, None, None]:

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from theodolite.cli.calibrate import calibrate
 from theodolite.cli.demo import demo
 from theodolite.cli.doctor import doctor
 from theodolite.cli.exits import Boundary
@@ -39,6 +40,7 @@ app.command(epilog=PROBES)(probe)
 app.command(epilog="Example: theodolite report scan.json --output report.html")(report)
 app.command(epilog="Example: theodolite explain margin.untrusted")(explain)
 app.command()(doctor)
+app.add_typer(calibrate, name="calibrate")
 app.add_typer(guard, name="guard")
 app.add_typer(pin, name="pin")
 app.add_typer(models, name="models")

@@ -7,9 +7,21 @@ from typing import Annotated
 
 import typer
 
-from theodolite.cli.choices import Form, ShortForm, alternatives, one_of
+from theodolite.cli.choices import Form, Jobs, ShortForm, alternatives, jobs_of, one_of
 
-__all__ = ("ConfigFile", "Format", "Model", "Output", "Paths", "ReaderName", "ShortFormat", "Store", "System")
+__all__ = (
+    "ALONE",
+    "ConfigFile",
+    "Format",
+    "JobsOption",
+    "Model",
+    "Output",
+    "Paths",
+    "ReaderName",
+    "ShortFormat",
+    "Store",
+    "System",
+)
 
 Paths = Annotated[
     list[Path],
@@ -43,6 +55,17 @@ ShortFormat = Annotated[
 Output = Annotated[
     Path | None,
     typer.Option("--output", "-o", metavar="FILE", help="Write the report to FILE, replacing what is there."),
+]
+ALONE = Jobs()
+JobsOption = Annotated[
+    Jobs,
+    typer.Option(
+        "--jobs",
+        "-j",
+        parser=jobs_of,
+        metavar="N",
+        help="Work with N processes, or by a Dask scheduler: dask://HOST:PORT. What comes of it is the same.",
+    ),
 ]
 Store = Annotated[
     Path | None,

@@ -7,44 +7,30 @@ worker would keep travels back with its answer: one process writes to the store.
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import signal
-import threading
-import time
-import warnings
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator, Sequence
-from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future
 from functools import lru_cache
-from multiprocessing import connection
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from theodolite.config.plugins import PluginWarning
+from theodolite.cli.choices import Jobs
+from theodolite.cli.pool import Pool, pooled
 from theodolite.config.settings import Settings
 from theodolite.config.wiring import Instrument, wire
-from theodolite.core.errors import TheodoliteError
 from theodolite.core.event import AnyEvent, SessionEnded
 from theodolite.core.reader import Recorded, Unreadable
 from theodolite.core.store import Entry, Store
 from theodolite.runtime.replay import Sighting, elsewhere, goes_on, replay
 from theodolite.stores.memory import MemoryStore
 
-__all__ = ("Plan", "batches", "judge", "judge_batch")
+__all__ = ("Plan", "Whole", "batches", "instrument_of", "items_of", "judge", "judge_batch", "pieces")
 
 # Events of a batch: enough work to pay for its journey, and few enough that the batches in flight are small.
 BATCH = 500
-# Batches that wait for each worker, so that none is idle while this process reads.
-AHEAD = 2
-# Seconds in which a signal that was sent to all of them surely came. Our choice.
-_MOMENT = 0.5
-# What a terminal or a service manager stops a command with.
-_HELD = (signal.SIGINT, signal.SIGTERM)
 
 
 class Plan(Struct, frozen=True, kw_only=True):
@@ -79,20 +65,19 @@ class _Answer(Struct):
 
 _ENCODER = msgspec.json.Encoder()
 _PIECES = msgspec.json.Decoder(list[_Piece])
+_SESSION = msgspec.json.Decoder(list[_Item])
 _ANSWER = msgspec.json.Decoder(_Answer)
 
 
 def judge(
-    recorded: Iterable[Recorded], plan: Plan, *, jobs: int, store: Store | None = None
+    recorded: Iterable[Recorded], plan: Plan, *, jobs: Jobs, store: Store | None = None
 ) -> Iterator[Sighting | Unreadable]:
-    """Yield what `replay` yields, in the same order, judged by that many processes.
+    """Yield what `replay` yields, in the same order, judged by that many processes or by a cluster.
 
     Raises StoreError where `store` cannot keep what it should, and TheodoliteError when a worker dies.
     """
-    spawn = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(jobs, mp_context=spawn, initializer=_begin)
-    try:
-        for answer in _answers(batches(recorded), _ENCODER.encode(plan), pool, jobs * AHEAD):
+    with pooled(jobs) as pool:
+        for answer in _answers(batches(recorded), _ENCODER.encode(plan), pool):
             for entry in answer.entries:
                 if store is not None:
                     store.append(entry)
@@ -100,62 +85,43 @@ def judge(
                 item = verdict.sighting or verdict.unreadable
                 if item is not None:
                     yield item
-    except BrokenExecutor as error:
-        # Who ends a whole group of processes ends this one too, a moment later: that is then what happened.
-        time.sleep(_MOMENT)
-        raise TheodoliteError(
-            "a worker process died: it was killed, or there was not enough memory. Give fewer --jobs"
-        ) from error
-    finally:
-        pool.shutdown(cancel_futures=True)
 
 
-def _answers(cut: Iterable[bytes], plan: bytes, pool: Executor, ahead: int) -> Iterator[_Answer]:
+def _answers(cut: Iterable[bytes], plan: bytes, pool: Pool) -> Iterator[_Answer]:
     waiting: deque[Future[bytes]] = deque()
     for batch in cut:
-        with _sheltered():
-            waiting.append(pool.submit(judge_batch, plan, batch))
-        if len(waiting) > ahead:
+        waiting.append(pool.submit(judge_batch, plan, batch))
+        if len(waiting) > pool.ahead:
             yield _ANSWER.decode(waiting.popleft().result())
     while waiting:
         yield _ANSWER.decode(waiting.popleft().result())
 
 
-@contextmanager
-def _sheltered() -> Generator[None, None, None]:
-    """Hold signals back while a worker may be started: it inherits that, and is not stopped before it can say so.
-
-    A mask alone holds them back from this thread, and any other thread of the process (a library's, in C) then takes
-    them for it: so they are noted here, and raised again afterwards.
-    """
-    if not hasattr(signal, "pthread_sigmask") or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    noted: list[int] = []
-    handlers = {held: signal.signal(held, lambda number, _frame: noted.append(number)) for held in _HELD}
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _HELD)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        for held, handler in handlers.items():
-            signal.signal(held, handler)
-        for number in noted:
-            signal.raise_signal(number)
-
-
 def batches(recorded: Iterable[Recorded], size: int = BATCH) -> Iterator[bytes]:
-    """Yield batches of whole sessions, each of at least `size` items, in the order in which the sessions end.
+    """Yield batches of whole sessions, each of at least `size` items, in the order in which the sessions end."""
+    batch = _Batch()
+    for piece in pieces(recorded):
+        if isinstance(piece, Unreadable):
+            batch.apart(piece)
+        else:
+            batch.session(piece.items)
+        if batch.items >= size:
+            yield batch.take()
+    if batch.items:
+        yield batch.take()
+
+
+def pieces(recorded: Iterable[Recorded]) -> Iterator[Whole | Unreadable]:
+    """Yield whole sessions in the order in which they end, and what belongs to none as it comes.
 
     A session is over where `replay` says so. Holds those that are not, whole.
     """
     under: dict[str, list[bytes]] = {}
     lost: set[str] = set()  # sessions, "" for any, of which something could not be read since the last one was over
     ended: str | None = None
-    batch = _Batch()
     for item in recorded:
         if ended is not None and not goes_on(ended, item):
-            batch.session(under.pop(ended))
+            yield Whole(ended, under.pop(ended))
             ended = None
             lost.clear()
         if not isinstance(item, Unreadable):
@@ -164,23 +130,35 @@ def batches(recorded: Iterable[Recorded], size: int = BATCH) -> Iterator[bytes]:
         elif item.session in under:
             under[item.session].append(_ENCODER.encode(_Item(unreadable=item)))
         else:
-            batch.apart(item)
+            yield item
             lost.add(item.session)
             for name in under if not item.session else ():
                 under[name].append(_gap(name))
         if isinstance(item, SessionEnded):
             ended = item.session
-        if batch.items >= size:
-            yield batch.take()
     for left in sorted(under, key=lambda session: session != ended):
-        batch.session(under[left])
-    if batch.items:
-        yield batch.take()
+        yield Whole(left, under[left])
 
 
 def _gap(session: str) -> bytes:
     """Return what stands in a session for a part that is told apart from it."""
     return _ENCODER.encode(_Item(unreadable=elsewhere(session)))
+
+
+class Whole(Struct, frozen=True):
+    """All of a session, its items encoded."""
+
+    session: str
+    items: list[bytes]
+
+    def encoded(self) -> bytes:
+        """Return the items as one JSON array, which `items_of` reads."""
+        return b"[%b]" % b",".join(self.items)
+
+
+def items_of(encoded: bytes) -> Iterator[Recorded]:
+    """Yield what a session consists of."""
+    return _items(_SESSION.decode(encoded))
 
 
 class _Batch:
@@ -203,23 +181,6 @@ class _Batch:
         return b"[%b]" % b",".join(pieces)
 
 
-def _begin() -> None:
-    """Leave Ctrl-C to the process that reads, and its warnings too; be ended by it, and end with it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if hasattr(signal, "pthread_sigmask"):
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
-    warnings.simplefilter("ignore", PluginWarning)
-    threading.Thread(target=_end_with_parent, name="theodolite-parent", daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    """End this process when the one that reads is gone: one that was killed could tell no worker to stop."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        connection.wait([parent.sentinel])
-        os._exit(1)  # work under way is for nobody, and what waits for more of it would wait forever
-
-
 def judge_batch(plan: bytes, batch: bytes) -> bytes:
     """Return the encoded answer to a batch. Pure but for the instrument, which is wired once."""
     instrument, kept = _wired(plan)
@@ -232,6 +193,11 @@ def judge_batch(plan: bytes, batch: bytes) -> bytes:
 
 def _verdict(judged: Sighting | Unreadable) -> _Verdict:
     return _Verdict(sighting=judged) if isinstance(judged, Sighting) else _Verdict(unreadable=judged)
+
+
+def instrument_of(plan: bytes) -> Instrument:
+    """Return the instrument of an encoded plan, wired once in each process."""
+    return _wired(plan)[0]
 
 
 @lru_cache(maxsize=1)

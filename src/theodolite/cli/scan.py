@@ -10,7 +10,7 @@ import typer
 
 from theodolite.cli.choices import Form, Reached, one_of
 from theodolite.cli.exits import answering
-from theodolite.cli.options import ConfigFile, Format, Output, Paths, ReaderName, Store, System
+from theodolite.cli.options import ALONE, ConfigFile, Format, JobsOption, Output, Paths, ReaderName, Store, System
 
 __all__ = ("EXAMPLES", "scan")
 
@@ -28,12 +28,6 @@ theodolite scan session.jsonl --calls
 """
 
 
-_Jobs = Annotated[
-    int,
-    typer.Option(
-        "--jobs", "-j", min=1, max=64, metavar="N", help="Judge with N processes. The report is the same for any N."
-    ),
-]
 _Calibration = Annotated[
     Path | None,
     typer.Option("--calibration", metavar="FILE", help="Grade by this artefact instead of the shipped thresholds."),
@@ -99,7 +93,7 @@ def scan(  # noqa: PLR0913, PLR0917 - every option is an argument: that is how t
     paths: Paths,
     form: Format = Form.TEXT,
     output: Output = None,
-    jobs: _Jobs = 1,
+    jobs: JobsOption = ALONE,
     store: Store = None,
     calibration: _Calibration = None,
     config: ConfigFile = None,

@@ -14,7 +14,7 @@ from theodolite.cli.answered import Answered
 from theodolite.cli.asking import of_recordings, without_models
 from theodolite.cli.asking import settings_of as asked_settings
 from theodolite.cli.cautions import cautions
-from theodolite.cli.choices import Form, Reached
+from theodolite.cli.choices import Form, Jobs, Reached
 from theodolite.cli.exits import FINDING, NOT_JUDGED, NOTHING, say
 from theodolite.cli.judging import Judged, Judging, Verb, alone, probed, wired
 from theodolite.cli.judging import Request as Judgeable
@@ -47,7 +47,7 @@ class Request(Judgeable, frozen=True, kw_only=True):
     """
 
     today: date
-    jobs: int = 1
+    jobs: Jobs = Jobs()
     calibration: Path | None = None
     baseline: Path | None = None
     write_baseline: Path | None = None
@@ -108,9 +108,9 @@ def status(totals: Totals, fail_on: Action | None = None) -> int:
 
 
 def _check(request: Request, instrument: Instrument) -> None:
-    if request.jobs > 1 and instrument.settings.store.raw_events:
+    if not request.jobs.alone and instrument.settings.store.raw_events:
         raise ConfigError("store.raw_events records a session from one process: leave --jobs out, or raw_events")
-    if request.jobs > 1 and instrument.settings.panel.subject:
+    if not request.jobs.alone and instrument.settings.panel.subject:
         raise ConfigError("models are asked from one process: leave --jobs out, or add --no-probes")
 
 
@@ -135,7 +135,7 @@ def _judged(request: Request, settings: Settings, answered: Answered) -> Judged:
     """Return who judges: this process, with models or without, or several."""
     if settings.panel.subject:
         return partial(probed, reason="theodolite scan", answered=answered)
-    return alone if request.jobs == 1 else partial(_split, request=request)
+    return alone if request.jobs.alone else partial(_split, request=request)
 
 
 def _split(under: Judging, *, request: Request) -> Generator[Sighting | Unreadable, None, None]:

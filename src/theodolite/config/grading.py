@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from pathlib import Path
+from typing import TypeVar
 
 from theodolite.config.settings import Settings, nearest
 from theodolite.core.calibration import Calibration
-from theodolite.core.detector import AnyDetector
+from theodolite.core.detector import AnyDetector, Tunable
 from theodolite.core.errors import CalibrationError
 from theodolite.core.fusion import AnyFusion
 from theodolite.core.verifier import Verifier
 
-__all__ = ("fitted",)
+__all__ = ("fitted", "tuned")
+
+_S = TypeVar("_S", AnyDetector, AnyFusion)
 
 
 def fitted(
-    given: Path | None,
+    given: Path | Calibration | None,
     settings: Settings,
     detectors: Collection[AnyDetector | AnyFusion],
     verifiers: Iterable[Verifier],
@@ -30,6 +33,8 @@ def fitted(
     """
     names = {detector.name for detector in detectors} | {verifier.name for verifier in verifiers}
     codes = {code for detector in detectors for code in detector.bands}
+    if isinstance(given, Calibration):
+        return given
     if given is not None:
         return _read(given, names, codes, off)
     if not settings.calibration:
@@ -42,6 +47,26 @@ def fitted(
         raise CalibrationError(f"{settings.file}: calibration: {error}") from error
 
 
+def tuned(speakers: Iterable[_S], artefact: Calibration | None) -> list[_S]:
+    """Return the detectors or fusions, each with the coefficients that an artefact has for it in this version.
+
+    Raises CalibrationError for coefficients of another form, or of one that takes none.
+    """
+    return [one if artefact is None else _tuned(one, artefact) for one in speakers]
+
+
+def _tuned(speaker: _S, artefact: Calibration) -> _S:
+    given = artefact.coefficients.get(speaker.name)
+    if given is None or artefact.versions.get(speaker.name) != speaker.version:
+        return speaker
+    if not isinstance(speaker, Tunable):
+        raise CalibrationError(f"{artefact.id}: coefficients: {speaker.name} takes none: leave them out")
+    try:
+        return speaker.tuned(given)
+    except ValueError as error:
+        raise CalibrationError(f"{artefact.id}: coefficients: {speaker.name}: {error}") from error
+
+
 def _read(path: Path, names: Collection[str], codes: Collection[str], off: Collection[str]) -> Calibration:
     try:
         document = path.read_bytes()
@@ -49,6 +74,7 @@ def _read(path: Path, names: Collection[str], codes: Collection[str], off: Colle
         raise CalibrationError(f"the calibration {path} cannot be read: {error}") from error
     artefact = Calibration.load(document, str(path))
     _check_known(f"{path}: versions: there is no detector", artefact.versions, names, off)
+    _check_known(f"{path}: coefficients: there is no detector", artefact.coefficients, names, off)
     _check_known(f"{path}: bands: no detector has the code", artefact.bands, codes, off)
     return artefact
 

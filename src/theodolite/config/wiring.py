@@ -12,12 +12,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar, cast
 
 from theodolite.config.contracts import checked_by
-from theodolite.config.grading import fitted
+from theodolite.config.grading import fitted, tuned
 from theodolite.config.models import played, players
 from theodolite.config.plugins import leave_out, plugins
 from theodolite.config.probing import check_asking, fused, gated, given_to_ask
 from theodolite.config.settings import Settings, naming, nearest, read_settings
 from theodolite.config.tables import configured
+from theodolite.core.calibration import Calibration
 from theodolite.core.detector import AnyDetector
 from theodolite.core.errors import ConfigError, StoreError
 from theodolite.core.fusion import AnyFusion
@@ -127,7 +128,7 @@ def wire(
     settings: Settings,
     *,
     store: Store | Path | None = None,
-    calibration: Path | None = None,
+    calibration: Path | Calibration | None = None,
     asks: bool = True,
     live: bool = False,
     secret: bytes | None = None,
@@ -156,7 +157,7 @@ def wire(
 def _wired(
     settings: Settings,
     store: Store | Path | None,
-    calibration: Path | None,
+    calibration: Path | Calibration | None,
     models: Mapping[Role, Model],
     *,
     asks: bool,
@@ -183,8 +184,8 @@ def _wired(
     policy = _policy(settings, [*STARTING_MODES, *offered[0], HijackFusion.name, *offered[1]])
     build = partial(
         Monitor,
-        gated(detectors, artefact),
-        fusions=fusions,
+        gated(tuned(detectors, artefact), artefact),
+        fusions=tuned(fusions, artefact),
         verifiers=verifiers,
         policy=policy,
         redactor=redactor,

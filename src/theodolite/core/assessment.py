@@ -51,8 +51,9 @@ class Slice(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=Fa
 class Ambiguity(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
     """What a second opinion would be asked for: in sessions whose highest score is within `width` of the threshold.
 
-    `asked` is the share of all sessions of the data in which it is asked for: its cost. `changed` is the share of
-    these that the threshold alone judges wrongly: what the opinion could change, if it is always right.
+    `asked` is the share of the clean sessions in which it is asked for: its cost, since most sessions are clean.
+    `changed` is, of all sessions in which it is asked for, the share that the threshold alone judges wrongly: what the
+    opinion could change, if it is always right.
     """
 
     width: float

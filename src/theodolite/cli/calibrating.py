@@ -1,0 +1,295 @@
+"""From labeled sessions to a calibration artefact, and to what an artefact is worth on other sessions."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from datetime import date
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from theodolite.calibration.fit import Terms, calibrated, parts_in
+from theodolite.calibration.sample import Sample
+from theodolite.calibration.table import Table
+from theodolite.cli.answered import Answered, foreseen
+from theodolite.cli.asking import check_models, of_recordings, without_models
+from theodolite.cli.asking import settings_of as asked_settings
+from theodolite.cli.choices import Form, Jobs
+from theodolite.cli.exits import NOT_JUDGED, NOTHING, say
+from theodolite.cli.judging import Request as Judgeable
+from theodolite.cli.judging import wired
+from theodolite.cli.labeled import Dataset as Sessions
+from theodolite.cli.labeled import hash_of, labels_in
+from theodolite.cli.output import involved, spared
+from theodolite.cli.parallel import Plan
+from theodolite.cli.progress import Progress
+from theodolite.cli.replacing import alone, put, target_of
+from theodolite.cli.resuming import Kept, kept_beside
+from theodolite.cli.sampling import Line, Piece, Sampling, probed, samples
+from theodolite.cli.stopping import Stop
+from theodolite.cli.telling import tell
+from theodolite.cli.waiting import Waiting
+from theodolite.config.settings import Settings
+from theodolite.config.wiring import Instrument
+from theodolite.core.calibration import Calibration, Dataset
+from theodolite.core.errors import CalibrationError, ConfigError
+from theodolite.core.gate import Gate
+from theodolite.core.labels import Known, Label
+from theodolite.core.reading import Status
+from theodolite.detectors.behavior.library import shipped
+from theodolite.readers.detection import find_recordings
+from theodolite.reports.calibration.parts import blocks
+from theodolite.reports.layout import counted
+
+__all__ = (
+    "PROBES",
+    "Request",
+    "artefact_of",
+    "calibrate_sessions",
+    "replay_sessions",
+    "samples_of",
+    "settings_of",
+    "versions_of",
+)
+
+# Sessions that a warning names. Our choice.
+_NAMED = 3
+
+PROBES = 20
+"""Probes a session where a model is there: as many as a live session is put at most by default."""
+
+
+class Request(Judgeable, frozen=True, kw_only=True):
+    """What was asked for: the arguments of `calibrate`."""
+
+    out: Path
+    alpha: float
+    day: str
+    name: str = ""
+    edition: str = ""
+    labels: tuple[Path, ...] = ()
+    known_good: bool = False
+    jobs: Jobs = Jobs()
+    probes: int = PROBES
+    reference: bool = False
+    anew: bool = False
+
+
+class _Work(Struct):
+    """What samples depend on: where any of it is another, they are others."""
+
+    files: str
+    labels: list[Label]
+    known_good: bool
+    reader: str | None
+    settings: Settings
+    gates: Mapping[str, Gate]
+    probes: int
+    versions: Mapping[str, str]
+    library: str
+
+
+def calibrate_sessions(request: Request) -> int:
+    """Replay, fit, write the artefact, tell of it, and return the exit status.
+
+    Raises TheodoliteError, and KeyboardInterrupt when it is stopped: what was done until then is kept.
+    """
+    if not 0.0 < request.alpha <= 0.5:  # noqa: PLR2004 - half of all clean sessions is no alarm
+        raise ConfigError(f"--alpha {request.alpha:g}: it is a share of clean sessions, above 0 and at most 0.5")
+    day, out = _day(request.day), target_of(request.out, "--out")
+    settings = settings_of(request)
+    files = find_recordings(request.paths)
+    spared(request.output, *files, *involved(request, settings))
+    spared(request.out, *files, *request.labels, option="--out")
+    before = artefact_of(out) if out.exists() else None
+    answered = Answered()
+    with wired(settings, request, calibration=_gates_alone(before, settings), answered=answered) as instrument:
+        labels = labels_in(request.labels)
+        sessions = Sessions(files, instrument.readers, labels, reader=request.reader, known_good=request.known_good)
+        sha256 = hash_of(files)
+        with kept_beside(out, _work(request, instrument, labels, sha256), anew=request.anew) as kept:
+            replay_sessions(sessions, kept, instrument, request, answered)
+            table = Table.of(samples_of(kept))
+            _check(sessions, table)
+            dataset = Dataset(
+                name=request.name or ", ".join([path.name for path in request.paths]),
+                version=request.edition,
+                sha256=sha256,
+                counts={key: count for key, count in sorted(sessions.counts.items()) if count},
+            )
+            artefact = calibrated(table, _terms(request, instrument, day, dataset))
+            if before is not None:
+                artefact = replace(artefact, gates=before.gates)
+            with alone(out, "--out"):
+                put(out, artefact.document(), "--out")
+            kept.remove()
+    if request.form is Form.JSON:
+        tell(artefact, request.output)
+    else:
+        tell(blocks(artefact), request.output)
+    say(f"written to {request.out}: {artefact.status}, fitted to {counted(len(table), 'session')}")
+    return NOTHING if artefact.status is Status.CALIBRATED or request.reference else NOT_JUDGED
+
+
+def settings_of(request: Request) -> Settings:
+    """Return the settings that sessions are replayed under: nothing is kept, and nobody asked whom nobody named.
+
+    Raises ConfigError.
+    """
+    settings = asked_settings(request.config, model=request.model, system=request.system)
+    if request.model is None:
+        settings = without_models(settings)
+    else:
+        settings = of_recordings(settings, probes=request.probes)
+        check_models(settings)
+        if not request.jobs.alone:
+            raise ConfigError("models are asked from one process: leave --jobs out, or --model")
+    return replace(settings, store=replace(settings.store, path="", raw_events="", shelf=""))
+
+
+def artefact_of(path: Path) -> Calibration:
+    """Return the artefact of a file. Raises CalibrationError for what is none."""
+    try:
+        return Calibration.load(path.read_bytes(), str(path))
+    except OSError as error:
+        raise CalibrationError(f"{path} cannot be read ({error.strerror}): name a calibration artefact") from error
+
+
+def _gates_alone(before: Calibration | None, settings: Settings) -> Calibration:
+    """Return an artefact that holds nothing but the gates of the one before: sessions are read without any fit."""
+    named = artefact_of(Path(settings.folder) / settings.calibration) if settings.calibration else None
+    gates = {**({} if named is None else named.gates), **({} if before is None else before.gates)}
+    return Calibration(
+        schema=1,
+        id="gates",
+        status=Status.REFERENCE,
+        alpha=0.5,
+        date="",
+        dataset=Dataset(name=""),
+        versions={},
+        bands={},
+        gates=gates,
+    )
+
+
+def _work(request: Request, instrument: Instrument, labels: Mapping[str, Label], sha256: str) -> str:
+    fleet = instrument.monitor.fleet
+    work = _Work(
+        files=sha256,
+        labels=[labels[name] for name in sorted(labels)],
+        known_good=request.known_good,
+        reader=request.reader,
+        settings=replace(instrument.settings, calibration=""),
+        gates={} if fleet.calibration is None else fleet.calibration.gates,
+        probes=request.probes if request.model else 0,
+        versions=versions_of(instrument),
+        library=version("theodolite"),
+    )
+    return hashlib.sha256(msgspec.json.encode(work, order="sorted")).hexdigest()
+
+
+def versions_of(instrument: Instrument) -> dict[str, str]:
+    """Return the version of each detector and fusion."""
+    return {speaker.name: speaker.version for speaker in instrument.monitor.fleet.speakers}
+
+
+def _terms(request: Request, instrument: Instrument, day: str, dataset: Dataset) -> Terms:
+    fleet = instrument.monitor.fleet
+    return Terms(
+        id=f"{day}-{dataset.sha256[:12]}",
+        date=day,
+        alpha=request.alpha,
+        dataset=dataset,
+        bands=fleet.bands,
+        versions=versions_of(instrument),
+        library=version("theodolite"),
+        probes=shipped().version if request.model else "",
+        seconds=frozenset(code for verifier in fleet.verifiers for code in verifier.codes),
+        probed=request.model is not None,
+        reference=request.reference,
+    )
+
+
+def _check(sessions: Sessions, table: Table) -> None:
+    """Say what was left out. Raises ConfigError where nothing is left to fit to."""
+    for name in sorted(sessions.labels.keys() - sessions.met)[:_NAMED]:
+        say(f"warning: a label is about the session {name!r}, which is in none of these recordings")
+    if sessions.unread:
+        say(f"warning: {counted(sessions.unread, 'part')} could not be read; `theodolite scan` says which")
+    unlabeled = sessions.counts["unlabeled"]
+    advice = (
+        "say what they are with `theodolite dataset label` and --labels FILE, or, if you know that all are good, add "
+        "--known-good"
+    )
+    if not table.rows(Known.CLEAN):
+        raise ConfigError(f"no session is known to be clean, and a threshold is above clean sessions: {advice}")
+    if unlabeled:
+        say(f"warning: {counted(unlabeled, 'session')} without a label left out: {advice}")
+
+
+def samples_of(kept: Kept) -> Iterator[Sample]:
+    """Yield the samples of what is kept, in the order of the dataset; say how many sessions have none."""
+    why: Counter[str] = Counter()
+    for line in kept.lines():
+        if line.sample is None:
+            why[line.why] += 1
+        else:
+            yield line.sample
+    for reason, count in why.items():
+        say(f"warning: {counted(count, 'session')} left out: {reason}")
+
+
+def replay_sessions(
+    sessions: Sessions, kept: Kept, instrument: Instrument, request: Request, answered: Answered
+) -> None:
+    """Replay what is not done, and keep it. Raises KeyboardInterrupt when it is stopped, and says how to go on."""
+    files = find_recordings(request.paths)
+    progress, stop = Progress(files, doing="replaying"), Stop()
+    before = len(kept.done)
+    if before:
+        say(f"going on: {counted(before, 'session')} of a run that was interrupted are done")
+    try:
+        with stop, progress:
+            reading = sessions.pieces(
+                frozenset(kept.done), counting=progress.counting, reached=progress.reached, filed=progress.filed
+            )
+            if request.model is None:
+                plan = Plan(settings=replace(instrument.settings, calibration=""))
+                sampling = Sampling(plan, parts_in(instrument.monitor.fleet.bands))
+                replayed = samples(stop.until(reading), sampling, request.jobs)
+            else:
+                waiting = partial(Waiting, answered=answered, stop=stop, progress=progress)
+                replayed = _probed(stop.until(reading), instrument, request, waiting)
+            for lines in replayed:
+                kept.add(lines)
+                progress.sessions += len(lines)
+            stop.check()
+    except KeyboardInterrupt:
+        say(f"stopped: {counted(before + progress.sessions, 'session')} are done; the same command goes on from there")
+        raise
+
+
+def _probed(
+    pieces: Iterator[Piece], instrument: Instrument, request: Request, made: Callable[..., Waiting]
+) -> Iterator[list[Line]]:
+    from theodolite.runtime.prober import Prober  # noqa: PLC0415 - an event loop, which nobody else needs
+
+    fleet = instrument.monitor.fleet
+    with Prober(fleet.panel, reason="theodolite calibrate", probes=request.probes) as prober:
+        waiting = made(prober, foresees=partial(foreseen, instrument=instrument))
+        for lines in probed(pieces, instrument.monitor, waiting, parts_in(fleet.bands)):
+            # One that was cut short is begun anew when it goes on.
+            yield [line for line in lines if line.sample is None or line.sample.session not in waiting.cut]
+
+
+def _day(text: str) -> str:
+    try:
+        return date.fromisoformat(text).isoformat()
+    except ValueError:
+        raise ConfigError(f"--date is a day as 2026-11-30, not {text!r}") from None

@@ -1,0 +1,137 @@
+"""The labeled sessions of a dataset, whole, each with its place and its label."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from theodolite.cli.parallel import pieces
+from theodolite.cli.recordings import Recordings
+from theodolite.cli.sampling import Piece
+from theodolite.core.errors import ConfigError
+from theodolite.core.labels import Known, Label, read_labels
+from theodolite.core.reader import Reader, Recorded, Unreadable
+from theodolite.core.text import printable
+from theodolite.readers.detection import open_labels
+
+__all__ = ("Dataset", "hash_of", "labels_in")
+
+# Of a file that is hashed at a time.
+_CHUNK = 2**20
+
+
+def labels_in(files: Iterable[Path]) -> dict[str, Label]:
+    """Return the labels of some files of labels, each session's last. Raises ConfigError for a file that is none."""
+    found: dict[str, Label] = {}
+    for file in files:
+        try:
+            with file.open("rb") as stream:
+                read = read_labels(stream, printable(str(file)))
+        except OSError as error:
+            raise ConfigError(f"--labels {file}: cannot be read ({error.strerror}): check its name") from error
+        if read.torn:
+            raise ConfigError(
+                f"{file}, line {read.torn} was cut short by an interruption: `theodolite dataset label` on it mends it"
+            )
+        found.update(read.of)
+    return found
+
+
+def hash_of(files: Iterable[Path]) -> str:
+    """Return a hash of what files hold, one after the other. Raises ConfigError for one that cannot be read."""
+    whole = hashlib.sha256()
+    for file in files:
+        one = hashlib.sha256()
+        try:
+            with file.open("rb") as stream:
+                while chunk := stream.read(_CHUNK):
+                    one.update(chunk)
+        except OSError as error:
+            raise ConfigError(f"{file} cannot be read ({error.strerror}): check its name and rights") from error
+        whole.update(one.digest())
+    return whole.hexdigest()
+
+
+class Dataset:
+    """Recordings with what is known of their sessions.
+
+    A label of `labels` goes before one that stands in the recording; where there is neither, a session is clean if all
+    are `known_good`. `counts` has how many there are of each kind as far as they were read, `unread` counts parts
+    that could not be read. State: the ids of all sessions. Cost: a session is held whole until it ends.
+    """
+
+    def __init__(
+        self,
+        files: Sequence[Path],
+        readers: Sequence[Reader],
+        labels: Mapping[str, Label],
+        *,
+        reader: str | None = None,
+        known_good: bool = False,
+    ) -> None:
+        self.counts: Counter[str] = Counter()
+        self.unread = 0
+        self.labels = labels
+        self.met: set[str] = set()
+        self._held = Recordings(files, readers, reader=reader)
+        self._readers = readers
+        self._reader = reader
+        self._known_good = known_good
+
+    def pieces(
+        self,
+        done: Collection[tuple[int, int]],
+        *,
+        counting: Callable[[Iterable[Recorded]], Iterator[Recorded]],
+        reached: Callable[[int], None],
+        filed: Callable[[], None],
+    ) -> Iterator[Piece]:
+        """Yield the labeled sessions that are not done, in order; the functions are told how far it is.
+
+        Raises ConfigError for a file of an unknown form.
+        """
+        for number, file in enumerate(self._held.files):
+            beside = _Beside(open_labels(file, self._readers, name=self._reader))
+            for place, whole in enumerate(pieces(counting(self._held.read(file, reached)))):
+                if isinstance(whole, Unreadable):
+                    self.unread += whole.parts
+                    continue
+                label = self._label(whole.session, beside)
+                self.counts["unlabeled" if label is None else str(label.known or "unknown")] += 1
+                if label is not None and label.known is not None and (number, place) not in done:
+                    yield Piece(whole, (number, place), label)
+            filed()
+
+    def _label(self, session: str, beside: _Beside) -> Label | None:
+        given = self.labels.get(session)
+        if given is not None:
+            self.met.add(session)
+        own = beside.of(session)
+        if given is not None and own is not None:
+            # Who looked says what it is; what it counts among the data know.
+            slices = {**own.slices, **given.slices}
+            return Label(session=session, known=given.known, task=given.task or own.task, slices=slices)
+        known_good = Label(session=session, known=Known.CLEAN) if self._known_good else None
+        return given or own or known_good
+
+
+class _Beside:
+    """Labels that stand in a recording, taken as its sessions come to their end; those before are held."""
+
+    def __init__(self, labels: Iterator[tuple[str, Label]]) -> None:
+        self._labels = labels
+        self._held: dict[str, Label] = {}
+
+    def of(self, session: str) -> Label | None:
+        """Return the label of a session, if it has one; a second session of the same name has a suffix."""
+        name = session if session in self._held else session.rpartition("~")[0] or session
+        for wanted in (session, name):
+            if wanted in self._held:
+                return self._held.pop(wanted)
+        for found, label in self._labels:
+            if found in {session, name}:
+                return label
+            self._held[found] = label
+        return None
