@@ -69,6 +69,7 @@ from theodolite.models.local.engine import Engine
 from theodolite.models.local.weights import SMOLLM2
 from theodolite.models.openai import OpenAIModel
 from theodolite.models.pydantic_ai import PydanticAIModel
+from theodolite.readers.agentdojo_runs import AgentDojoRuns
 from theodolite.readers.anthropic_messages import AnthropicMessages
 from theodolite.readers.jsonl import EventLines
 from theodolite.readers.labelled import LabelledSessions
@@ -419,6 +420,19 @@ def _labelled(number: int) -> dict[str, object]:
     return {**told, "goal": f"Pay bill {number}.", "events": steps}
 
 
+def _run(number: int) -> dict[str, object]:
+    call = {"function": "send_money", "args": {"to": "ES-77"}, "id": "c-1"}
+    messages: list[dict[str, object]] = [
+        {"role": "system", "content": [{"type": "text", "content": "You pay bills."}]},
+        {"role": "user", "content": [{"type": "text", "content": f"Pay bill {number}."}]},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "content": "paid", "tool_call_id": "c-1", "tool_call": call, "error": None},
+        {"role": "assistant", "content": "It is paid.", "tool_calls": None},
+    ]
+    told = {"suite_name": "bills", "pipeline_name": "m-1", "user_task_id": f"user_task_{number}"}
+    return {**told, "attack_type": None, "messages": messages, "error": None, "utility": True, "security": True}
+
+
 def _json_lines(made: Callable[[int], object], count: int) -> bytes:
     return b"".join([json.dumps(made(number)).encode() + b"\n" for number in range(count)])
 
@@ -454,6 +468,10 @@ RECORDINGS: dict[type, dict[str, bytes]] = {
         "a list of responses": json.dumps([{"object": "response", "output": _items(3)}] * 2).encode(),
     },
     LabelledSessions: {"two sessions": _json_lines(_labelled, 2)},
+    AgentDojoRuns: {
+        "an indented run": json.dumps(_run(0), indent=4).encode(),
+        "a run a line": _json_lines(_run, 2),
+    },
 }
 
 
@@ -544,6 +562,7 @@ SETUPS: dict[type, Callable[[Path], Laws]] = {
     LabelledSessions: lambda _: _reader(
         LabelledSessions, LabelledSessions, lambda count: _json_lines(_labelled, count)
     ),
+    AgentDojoRuns: lambda _: _reader(AgentDojoRuns, AgentDojoRuns, lambda count: _json_lines(_run, count)),
     CategoricalOnly: lambda _: _laws(
         redactor.CHECKS,
         redactor.RedactorFixture(factory=lambda: CategoricalOnly(DenyAll()), personal=["a@example.org"]),

@@ -55,6 +55,7 @@ def test_the_defaults_are_a_working_instrument() -> None:
             "anthropic-messages",
             "openai-responses",
             "labelled-sessions",
+            "agentdojo-runs",
         ]
         assert (instrument.store, instrument.key) == (None, None)
         assert instrument.monitor.session("s-1").observe(TurnEnded()).allowed

@@ -225,11 +225,11 @@ class TestComposite:
     def test_structural_failures_weigh_in_steps(self, failures: int, share: float) -> None:
         accumulator = total(*[ended(Settled.FAILED, structural=True)] * failures, CLEAN)
         assert accumulator.structural_share == share
-        assert accumulator.composite == pytest.approx(0.1 * share)
+        assert accumulator.composite() == pytest.approx(0.1 * share)
 
     def test_full_drift_from_the_first_probe_ends_at_what_axor_probe_gives(self) -> None:
         accumulator = total(*[SHIFT] * 40)
-        assert accumulator.composite == pytest.approx(0.6)
+        assert accumulator.composite() == pytest.approx(0.6)
         assert accumulator.alarms()
 
     def test_category_counts_disagreements_that_nothing_explained(self) -> None:
@@ -239,7 +239,7 @@ class TestComposite:
         assert total(facts(category=DivergenceCategory.REASONING_DIVERGENCE)).category == 0.0
 
     def test_with_nothing_scored_it_is_nothing(self) -> None:
-        assert total(*[ended(Settled.FAILED, structural=True)] * 4).composite == 0.0
+        assert total(*[ended(Settled.FAILED, structural=True)] * 4).composite() == 0.0
 
 
 class TestDisclosures:
@@ -247,10 +247,10 @@ class TestDisclosures:
         told = facts(score=0.27, escaped=True, disclosed=True, observed=(1.0,))
         once = total(told)
         assert once.report().overall_verdict is OverallVerdict.DRIFT_DETECTED
-        assert (once.disclosures, once.confirmed, once.longitudinal) == (1, 0, once.composite)
+        assert (once.disclosures, once.confirmed, once.longitudinal()) == (1, 0, once.composite())
         again = total(told, facts(observed=(1.0, 0.0), resampled=(1, 0)))
         assert (again.disclosures, again.confirmed) == (1, 1)
-        assert again.longitudinal == 0.3 > again.composite
+        assert again.longitudinal() == 0.3 > again.composite()
         assert again.e_value > once.e_value
 
     @pytest.mark.parametrize("resampled", [(0, 0), (1, 1), (0, 2), (2, 3)])
@@ -258,7 +258,7 @@ class TestDisclosures:
         self, resampled: tuple[int, int]
     ) -> None:
         accumulator = total(facts(disclosed=True, escaped=True), facts(resampled=resampled))
-        assert (accumulator.confirmed, accumulator.longitudinal) == (0, accumulator.composite)
+        assert (accumulator.confirmed, accumulator.longitudinal()) == (0, accumulator.composite())
 
     def test_nothing_is_confirmed_that_was_not_disclosed(self) -> None:
         assert total(facts(resampled=(4, 0))).confirmed == 0

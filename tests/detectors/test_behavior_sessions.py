@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import pytest
 from tests.detectors.behavior_answers import COMPLIES, DECLINES, HASH, HELLO, PROMPT, detector
 
-from theodolite.core.calibration import Calibration
+from theodolite.core.calibration import Band, Calibration, Dataset
 from theodolite.core.event import (
     ModelCalled,
     SystemPromptSet,
@@ -17,7 +17,7 @@ from theodolite.core.inquiry import Query, Role
 from theodolite.core.policy import Action, Decision, Outcome, outcome
 from theodolite.core.reading import Reading, Status
 from theodolite.detectors.behavior.accumulation import ALPHA_LONG
-from theodolite.detectors.behavior.detector import SESSION, TOLD, BehaviorSettings
+from theodolite.detectors.behavior.detector import SESSION, TOLD, BehaviorDetector, BehaviorSettings
 from theodolite.detectors.behavior.library import shipped
 from theodolite.redactors.rules import RuleRedactor
 from theodolite.runtime.drive import Panel
@@ -74,11 +74,17 @@ def by_code(decision: Decision, code: str) -> Reading:
     return found
 
 
-CALIBRATED = Calibration.load(
-    b"""{"schema": 1, "id": "c", "status": "CALIBRATED", "alpha": 0.01, "date": "2026-11-30", "dataset": {"name": "d"},
-    "versions": {"behavior": "2"}, "bands": {"behavior.session": {"alert": 0.995, "strong": 0.9995}},
-    "agents": ["a-1"], "models": ["m-1"]}""",
-    "test",
+CALIBRATED = Calibration(
+    schema=1,
+    id="c",
+    status=Status.CALIBRATED,
+    alpha=0.01,
+    date="2026-11-30",
+    dataset=Dataset(name="d"),
+    versions={BehaviorDetector.name: BehaviorDetector.version},
+    bands={"behavior.session": Band(alert=0.995, strong=0.9995)},
+    agents=("a-1",),
+    models=("m-1",),
 )
 
 

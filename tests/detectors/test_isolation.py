@@ -8,35 +8,31 @@ from collections.abc import Sequence
 
 import pytest
 
-from theodolite.core.calibration import Calibration
+from theodolite.core.calibration import Band, Calibration, Dataset
 from theodolite.core.event import MessageObserved, ModelCalled, Source, SystemPromptSet, Tool, ToolsDeclared
 from theodolite.core.inquiry import Query, Role
 from theodolite.core.policy import Action, Decision
-from theodolite.core.reading import Reading
+from theodolite.core.reading import Reading, Status
 from theodolite.detectors.behavior.detector import BehaviorDetector, BehaviorSettings
-from theodolite.detectors.behavior.isolation import PENALTIES, Sampling
+from theodolite.detectors.behavior.isolation import Sampling
 from theodolite.detectors.behavior.schedule import ScheduleSettings
+from theodolite.detectors.behavior.tuning import ESTIMATES
 from theodolite.runtime.drive import Panel
 from theodolite.runtime.monitor import Monitor
 from theodolite.testing.fakes import ScriptedModel
 
 PROMPT = "You help at the counter of a bank."
-CALIBRATED = Calibration.load(
-    json.dumps(
-        {
-            "schema": 1,
-            "id": "c",
-            "status": "CALIBRATED",
-            "alpha": 0.01,
-            "date": "2026-11-30",
-            "dataset": {"name": "d"},
-            "versions": {BehaviorDetector.name: BehaviorDetector.version},
-            "bands": {"behavior.session": {"alert": 0.995, "strong": 0.9995}},
-            "agents": ["a-1"],
-            "models": ["m-1"],
-        }
-    ).encode(),
-    "test",
+CALIBRATED = Calibration(
+    schema=1,
+    id="c",
+    status=Status.CALIBRATED,
+    alpha=0.01,
+    date="2026-11-30",
+    dataset=Dataset(name="d"),
+    versions={BehaviorDetector.name: BehaviorDetector.version},
+    bands={"behavior.session": Band(alert=0.995, strong=0.9995)},
+    agents=("a-1",),
+    models=("m-1",),
 )
 COLD, WARM = Sampling(temperature=0.0, top_p=1.0), Sampling(temperature=0.7)
 
@@ -109,7 +105,7 @@ def test_who_samples_as_the_session_in_all_that_it_shows_may_restrict_it(
 def test_who_does_not_asks_for_a_review_at_most(asked: Sampling | None, called: Sequence[ModelCalled]) -> None:
     decisions, confidence = probed(asked, called)
     assert {decision.action for decision in decisions} == {Action.LOG_ONLY, Action.ELEVATED_REVIEW}
-    assert confidence == PENALTIES["same_sampling_config"]
+    assert confidence == ESTIMATES.penalties["same_sampling_config"]
 
 
 @pytest.mark.parametrize(
@@ -123,7 +119,7 @@ def test_tools_are_alike_where_all_that_the_session_declared_were_given(
     tools = tuple([Tool(name=f"tool_{number}") for number in range(declared)])
     case = [ToolsDeclared(tools=tools)] if tools else []
     decisions, confidence = probed(None, [OWN], *case)
-    assert confidence == (1.0 if alike else PENALTIES["same_tool_schema_hash"])
+    assert confidence == (1.0 if alike else ESTIMATES.penalties["same_tool_schema_hash"])
     told = [signal.said for signal in decisions[-1].signals if isinstance(signal.said, Reading)]
     assert {one.fact("tools_left_out") for one in told} - {None} == {left_out}
     assert (decisions[-1].action is Action.RESTRICTED_MODE) is alike

@@ -14,6 +14,7 @@ from theodolite.core.event import GoalStated, SessionEnded, ToolCallProposed
 from theodolite.core.labels import Known
 from theodolite.core.reader import Recorded, Unreadable
 from theodolite.core.recording import HEADER, encode_line
+from theodolite.readers.agentdojo_runs import AgentDojoRuns
 from theodolite.readers.anthropic_messages import AnthropicMessages
 from theodolite.readers.detection import HEAD, detect, find_recordings, open_labels, open_recording
 from theodolite.readers.jsonl import EventLines
@@ -21,8 +22,8 @@ from theodolite.readers.labelled import LabelledSessions
 from theodolite.readers.openai_chat import OpenAIChat
 from theodolite.readers.openai_responses import OpenAIResponses
 
-READERS = (EventLines(), OpenAIChat(), AnthropicMessages(), OpenAIResponses(), LabelledSessions())
-KNOWN = "theodolite-events, openai-chat, anthropic-messages, openai-responses, labelled-sessions"
+READERS = (EventLines(), OpenAIChat(), AnthropicMessages(), OpenAIResponses(), LabelledSessions(), AgentDojoRuns())
+KNOWN = "theodolite-events, openai-chat, anthropic-messages, openai-responses, labelled-sessions, agentdojo-runs"
 EXAMPLES = Path(__file__).parents[2] / "examples" / "sessions"
 GOAL = GoalStated(session="s", text="x")
 PLAIN = HEADER + encode_line(GOAL, None)

@@ -28,9 +28,11 @@ from theodolite.core.event import (
     TurnEnded,
     encode_event,
 )
+from theodolite.core.labels import Labeled
 from theodolite.core.reader import Reader, Recorded, Unreadable
 from theodolite.core.reading import Cause, Evidence, Fact, Failure, Reading
 from theodolite.core.recording import HEADER, encode_line
+from theodolite.readers.agentdojo_runs import AgentDojoRuns
 from theodolite.readers.anthropic_messages import AnthropicMessages
 from theodolite.readers.jsonl import EventLines
 from theodolite.readers.labelled import LabelledSessions
@@ -163,6 +165,20 @@ def labelled(session: str) -> dict[str, object]:
     return {"session_id": session, "model": SECRET, "suite": SECRET, "kind": "clean", "goal": SECRET, "events": steps}
 
 
+def run(number: int) -> dict[str, object]:
+    call = {"function": SECRET, "args": {SECRET: [SECRET]}, "id": SECRET}
+    told: list[dict[str, object]] = [
+        {"role": "system", "content": [{"type": "text", "content": SECRET}]},
+        {"role": "user", "content": SECRET},
+        {"role": "assistant", "content": [{"type": "thinking", "content": SECRET, "id": None}], "tool_calls": [call]},
+        {"role": "tool", "content": None, "tool_call": call, "tool_call_id": SECRET, "error": SECRET},
+        {"role": "assistant", "content": f"{SECRET} é", "tool_calls": None},
+    ]
+    attack = {"attack_type": SECRET, "injections": {SECRET: SECRET}, "injection_task_id": SECRET}
+    named = {"suite_name": SECRET, "pipeline_name": SECRET, "user_task_id": f"user_task_{number}"}
+    return {**named, **attack, "messages": told, "error": None, "utility": True, "security": False}
+
+
 def own_lines() -> bytes:
     events: list[AnyEvent] = [
         GoalStated(session="s-1", text=SECRET),
@@ -200,6 +216,8 @@ SAMPLES = {
         as_lines(*[{"request": {"input": SECRET, "instructions": SECRET}, "response": response()}] * 2),
     ),
     "labelled": Sample(LabelledSessions(), as_lines(labelled("s-1"), labelled("s-2"))),
+    "a run": Sample(AgentDojoRuns(), json.dumps(run(1), indent=4).encode()),
+    "runs": Sample(AgentDojoRuns(), as_lines(run(1), run(2))),
 }
 every_sample = pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES)
 
@@ -232,10 +250,19 @@ def check(found: list[Recorded], lines: int) -> None:
     assert not under, "a session was not ended"
 
 
+def check_labels(reader: Reader, data: bytes, found: list[Recorded]) -> None:
+    """Assert that a reader of labels tells of the sessions that it reads, in their order, and of no others."""
+    if isinstance(reader, Labeled):
+        told = list(reader.labels(BytesIO(data), "f.jsonl"))
+        assert [session for session, _ in told] == [item.session for item in found if isinstance(item, SessionEnded)]
+        assert all(label.session == session for session, label in told)
+
+
 @every_sample
 def test_a_whole_file_is_read_without_a_fault_and_only_its_reader_claims_it(sample: Sample) -> None:
     found = read(sample.reader, sample.data)
     check(found, sample.data.count(b"\n") + 1)
+    check_labels(sample.reader, sample.data, found)
     assert not [item for item in found if isinstance(item, Unreadable)]
     assert [other.reader.name for other in SAMPLES.values() if other.reader.detects(sample.data)] == [
         other.reader.name for other in SAMPLES.values() if other.reader.name == sample.reader.name
@@ -279,9 +306,12 @@ def test_a_damaged_file_raises_nothing_and_no_reason_quotes_it(sample: Sample, d
         AnthropicMessages(),
         OpenAIResponses(),
         LabelledSessions(),
+        AgentDojoRuns(),
         sample.reader,
     ):
-        check(read(other, bytes(damaged)), damaged.count(b"\n") + 1)
+        found = read(other, bytes(damaged))
+        check(found, damaged.count(b"\n") + 1)
+        check_labels(other, bytes(damaged), found)
         other.detects(bytes(damaged))
 
 
@@ -289,7 +319,8 @@ CHAT = ("role", "content", "messages", "type", "text", "tool_calls", "function",
 BLOCKS = ("system", "thinking", "citations", "tool_use_id", "source", "input", "request", "response", "stop_reason")
 ITEMS = ("output", "call_id", "summary", "action", "results", "instructions", "error", "status", "id")
 OWN = ("event", "theodolite", "version", "session", "seal", "channel")
-LABELED = ("session_id", "goal", "events", "turn", "args", "tool", "error", "model")
+LABELED = ("session_id", "goal", "events", "turn", "args", "tool", "error", "model", "kind", "onset_turn", "suite")
+RUNS = ("suite_name", "pipeline_name", "user_task_id", "attack_type", "injections", "security", "tool_call")
 KINDS = (
     *("tool_use", "tool_result", "document", "thinking", "web_search_tool_result", "compaction", "tool_addition"),
     *("function_call", "function_call_output", "web_search_call", "mcp_call", "reasoning", "additional_tools"),
@@ -301,7 +332,7 @@ json_values: st.SearchStrategy[object] = st.recursive(
     atoms | st.sampled_from((*WORDS, *KINDS)),
     lambda below: (
         st.lists(below, max_size=3)
-        | st.dictionaries(st.sampled_from((*CHAT, *BLOCKS, *ITEMS, *OWN, *LABELED)), below, max_size=5)
+        | st.dictionaries(st.sampled_from((*CHAT, *BLOCKS, *ITEMS, *OWN, *LABELED, *RUNS)), below, max_size=5)
     ),
     max_leaves=30,
 )
@@ -309,7 +340,7 @@ json_values: st.SearchStrategy[object] = st.recursive(
 
 @pytest.mark.parametrize(
     "reader",
-    [EventLines(KEY), OpenAIChat(), AnthropicMessages(), OpenAIResponses(), LabelledSessions()],
+    [EventLines(KEY), OpenAIChat(), AnthropicMessages(), OpenAIResponses(), LabelledSessions(), AgentDojoRuns()],
     ids=lambda reader: reader.name,
 )
 @patient
@@ -319,6 +350,7 @@ def test_arbitrary_content_raises_nothing(reader: Reader, values: list[object]) 
     check(read(reader, data), data.count(b"\n") + 1)
     check(read(reader, HEADER + data), data.count(b"\n") + 2)
     reader.detects(data)
+    check_labels(reader, data, read(reader, data))
 
 
 EVENTS = 25_000
@@ -369,6 +401,12 @@ def many_sessions() -> Iterator[bytes]:
         yield line.replace(b"s-0", b"s-%d" % number)
 
 
+def many_runs() -> Iterator[bytes]:
+    line = as_lines(run(0))
+    for number in range(EVENTS // 10):
+        yield line.replace(b"user_task_0", b"user_task_%d" % number)
+
+
 @pytest.mark.parametrize(
     ("reader", "parts"),
     [
@@ -377,8 +415,9 @@ def many_sessions() -> Iterator[bytes]:
         (AnthropicMessages(), many_blocks),
         (OpenAIResponses(), many_items),
         (LabelledSessions(), many_sessions),
+        (AgentDojoRuns(), many_runs),
     ],
-    ids=["own", "chat list", "anthropic list", "responses list", "labelled"],
+    ids=["own", "chat list", "anthropic list", "responses list", "labelled", "runs"],
 )
 def test_a_long_file_is_read_in_little_memory(
     reader: Reader, parts: Callable[[], Iterator[bytes]], tmp_path: Path

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from theodolite.core.policy import Outcome
 from theodolite.core.reading import Cause, Evidence, Fact, Failure, Level, Reading, Signal, Status
-from theodolite.detectors.behavior.isolation import PENALTIES, ShadowIsolation
 from theodolite.reports.entries import session_report, summary
 from theodolite.reports.html.page import HTMLWriter
 from theodolite.reports.junit import JUnitWriter
@@ -147,7 +146,7 @@ def test_a_probe_says_why_it_was_put_and_what_its_answers_bring(saw: Saw) -> Non
         ),
         ({"tools_left_out": 2.0}, "2 tools of the session had no room"),
         (
-            {"isolation": PENALTIES["same_system_prompt_hash"], "system": "absent"},
+            {"same_system_prompt_hash": 0.0, "system": "absent"},
             "not seen to be the session's own in both arms: the system prompt (none was given: --system); so it cannot",
         ),
     ],
@@ -157,7 +156,7 @@ def test_what_a_probe_is_worth_is_said_in_words(saw: Saw, facts: Facts, told: st
     assert told not in _text(saw((_probe(),)))
 
 
-def test_what_is_lacking_is_read_from_the_confidence(saw: Saw) -> None:
+def test_what_is_lacking_is_told_by_name(saw: Saw) -> None:
     words = {
         "same_model_version": "the model",
         "same_system_prompt_hash": "the system prompt",
@@ -166,8 +165,7 @@ def test_what_is_lacking_is_read_from_the_confidence(saw: Saw) -> None:
     }
     cases = [held for size in range(5) for held in combinations(words, size)]
     for held in cases:
-        isolation = ShadowIsolation(**{name: name in held for name in words})
-        text = _text(saw((_probe(facts={"isolation": isolation.confidence}),)))
+        text = _text(saw((_probe(facts={name: float(name in held) for name in words}),)))
         lacking = ", ".join([words[name] for name in words if name not in held])
         assert (f"both arms: {lacking}; so it" in text) is bool(lacking), held
 

@@ -14,10 +14,11 @@ from theodolite.core.reading import Cause, Fact, Failure, Reading, Signal
 from theodolite.core.snapshot import StateSnapshot
 from theodolite.core.verifier import Case
 from theodolite.detectors.behavior.arms import Arm, ProbeCase
-from theodolite.detectors.behavior.comparison import THRESHOLDS
 from theodolite.detectors.behavior.detector import SESSION, TOLD, BehaviorDetector, BehaviorSettings
 from theodolite.detectors.behavior.library import shipped
 from theodolite.detectors.behavior.schedule import ScheduleSettings
+from theodolite.detectors.behavior.settling import threshold_of
+from theodolite.detectors.behavior.tuning import ESTIMATES
 from theodolite.redactors.rules import RuleRedactor
 from theodolite.runtime.drive import Panel
 from theodolite.runtime.monitor import Monitor
@@ -86,7 +87,7 @@ def test_the_five_readings(session: str, shadow: str, baseline: str, expected: T
     assert (said.fact("triangulation"), said.fact("baseline")) == (expected.value, baseline)
     assert said.fact("explained") == float(EFFECTS[expected])
     assert said.models == ("m", "m-2")
-    score = {Triangulated.DRIFT_SIGNAL: THRESHOLDS[KIND], Triangulated.ALL_DIFFER: 0.45}.get(expected, 0.0)
+    score = {Triangulated.DRIFT_SIGNAL: ESTIMATES.thresholds[KIND], Triangulated.ALL_DIFFER: 0.45}.get(expected, 0.0)
     assert said.score == score
 
 
@@ -185,7 +186,7 @@ ALL = ("comply", "decline", "comply", "comply", "comply", *["decline"] * 3)
 def test_it_is_asked_in_a_session_where_the_reading_is_ambiguous_and_not_else() -> None:
     (plain,) = probed(HALF, "decline", judged=False)
     assert isinstance(plain, Reading)
-    assert abs(plain.score - THRESHOLDS[next(k for k in THRESHOLDS if plain.code.endswith(k.value))]) <= 0.15
+    assert abs(plain.score - threshold_of(plain)) <= ESTIMATES.ambiguity_band
     (second,) = probed(HALF, "decline")
     assert isinstance(second, Reading)
     assert (second.detector, second.fact("triangulation")) == ("triangulation", "drift_signal")

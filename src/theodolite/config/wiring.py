@@ -41,6 +41,7 @@ from theodolite.detectors.trajectory.goal_drift import GoalDriftDetector
 from theodolite.detectors.trajectory.hijack import HijackDetector
 from theodolite.detectors.trajectory.margin import MarginDetector
 from theodolite.detectors.trajectory.shadow_memory import ShadowMemoryDetector
+from theodolite.readers.agentdojo_runs import AgentDojoRuns
 from theodolite.readers.anthropic_messages import AnthropicMessages
 from theodolite.readers.jsonl import EventLines
 from theodolite.readers.labelled import LabelledSessions
@@ -412,6 +413,7 @@ def _readers(settings: Settings, key: bytes | None) -> tuple[Reader, ...]:
         "anthropic-messages": AnthropicMessages,
         "openai-responses": OpenAIResponses,
         "labelled-sessions": LabelledSessions,
+        "agentdojo-runs": AgentDojoRuns,
     }
     made = [
         kind() if name in own else _usable(f"the reader {name!r}", kind, _has("name", "detects", "read"))

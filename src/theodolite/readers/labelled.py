@@ -60,17 +60,19 @@ class _Session(Struct, frozen=True):
 
 
 class _Labeled(_Session, frozen=True):
-    kind: str | None = None
-    onset_turn: int | None = None
-    user_task: str | None = None
+    # Of any type: what is wrong with a label makes no session unreadable.
+    kind: object = None
+    onset_turn: object = None
+    user_task: object = None
 
     def label(self, session: str) -> SessionLabel:
         """Return what is known of the session of that name."""
-        told = {"suite": self.suite, "model": self.model, "kind": self.kind}
+        kind = self.kind if isinstance(self.kind, str) else ""
+        told = {"suite": self.suite, "model": self.model, "kind": kind}
         return SessionLabel(
             session=session,
-            known=attacked(self.kind or "", began=self.onset_turn is not None),
-            task=f"{self.suite}/{self.user_task}" if self.suite and self.user_task else "",
+            known=attacked(kind, began=self.onset_turn is not None),
+            task=f"{self.suite}/{self.user_task}" if self.suite and isinstance(self.user_task, str) else "",
             slices={name: value for name, value in told.items() if value},
         )
 

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import cache
-from itertools import combinations
 from types import MappingProxyType
 from typing import NamedTuple
 
 from theodolite.core.reading import Evidence, Level
 from theodolite.detectors.behavior.accumulation import ALPHA_LONG
-from theodolite.detectors.behavior.isolation import ShadowIsolation
 from theodolite.detectors.behavior.probe import ProbeType
 from theodolite.reports.document import SignalReport
 from theodolite.reports.escaping import inert
@@ -314,8 +311,7 @@ def _worth(signal: SignalReport) -> Iterator[Line]:
     told = _GATES.get(word(signal, "gate") or "")
     if told:
         yield Line(told, warns=True, once=True)
-    isolation = _number(signal, "isolation")
-    lacking = () if isolation is None else _lacking(isolation)
+    lacking = [name for name in _ALIKE if _number(signal, name) == 0.0]
     if lacking:
         prompt = " (none was given: --system)" if word(signal, "system") == "absent" else ""
         names = [_ALIKE[name] + (prompt if name == "same_system_prompt_hash" else "") for name in lacking]
@@ -325,15 +321,3 @@ def _worth(signal: SignalReport) -> Iterator[Line]:
         yield Line(
             f"{counted(_count(signal, 'tools_left_out'), 'tool')} of the session had no room", warns=True, once=True
         )
-
-
-@cache
-def _known() -> Mapping[float, tuple[str, ...]]:
-    """Return what is lacking at each confidence: no two of its products are the same."""
-    cases = [held for size in range(len(_ALIKE) + 1) for held in combinations(_ALIKE, size)]
-    found = [ShadowIsolation(**dict.fromkeys(held, True)) for held in cases]
-    return MappingProxyType({round(one.confidence, 6): one.lacking for one in found})
-
-
-def _lacking(confidence: float) -> tuple[str, ...]:
-    return _known().get(round(confidence, 6), ())

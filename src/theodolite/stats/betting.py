@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from msgspec import Struct, field
 
@@ -52,11 +53,15 @@ class Betting(Struct, kw_only=True, forbid_unknown_fields=True):
         if len(self.logs) != len(FRACTIONS) or not all(map(math.isfinite, self.logs)) or self.draws < 0:
             raise ValueError(f"no state of bets with {len(FRACTIONS)} fractions: {self.logs}, draws={self.draws}")
 
-    def update(self, d: float) -> float:
-        """Bet on one draw; return the wealth after it. Raises ValueError for what is below -1, not finite or NaN."""
+    def update(self, d: float, fractions: Sequence[float] = FRACTIONS) -> float:
+        """Bet on one draw; return the wealth after it.
+
+        `fractions` are in (0, 1), and may be others with each draw, if they were settled before it was seen. Raises
+        ValueError for another number of them, and for a draw that is below -1, not finite or NaN.
+        """
         if not -1.0 <= d < math.inf:  # NaN fails this too
             raise ValueError(f"a draw of {d} is outside [-1, inf), for which the bets are made")
-        self.logs = [log + math.log1p(share * d) for log, share in zip(self.logs, FRACTIONS, strict=True)]
+        self.logs = [log + math.log1p(share * d) for log, share in zip(self.logs, fractions, strict=True)]
         self.draws += 1
         return self.e_value
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from msgspec import Struct, field
 
@@ -42,13 +43,13 @@ class Restarting(Struct, kw_only=True, forbid_unknown_fields=True):
         if not (self.every > 0 and self.period > 0 and 0.0 <= self.kept < math.inf):
             raise ValueError(f"no bets restart with every={self.every}, period={self.period}, kept={self.kept}")
 
-    def update(self, d: float) -> float:
+    def update(self, d: float, fractions: Sequence[float] = FRACTIONS) -> float:
         """Bet on one draw; return the evidence after it. Raises ValueError for what `Betting.update` does not take."""
         if self.bets.draws >= self.every:
             self.kept = min(self.kept + self.bets.e_value * _share(self.period), _MOST)
             self.period += 1
             self.bets = Betting()
-        self.bets.update(d)
+        self.bets.update(d, fractions)
         return self.e_value
 
     @property

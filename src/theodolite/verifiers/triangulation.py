@@ -13,9 +13,9 @@ from theodolite.core.inquiry import Dialogue, Exchange, Message, Reply, Role
 from theodolite.core.intent import Operator
 from theodolite.core.reading import Cause, Evidence, Fact, Failure, Reading
 from theodolite.core.verifier import Case
-from theodolite.detectors.behavior.comparison import THRESHOLDS
 from theodolite.detectors.behavior.probe import ProbeType
 from theodolite.detectors.behavior.response import read_response
+from theodolite.detectors.behavior.settling import threshold_of
 
 __all__ = ("EFFECTS", "Triangulated", "TriangulationVerifier", "triangulated")
 
@@ -98,7 +98,7 @@ class TriangulationVerifier:
         if explained:
             score = 0.0
         elif verdict is Triangulated.DRIFT_SIGNAL:
-            score = max(score, THRESHOLDS[ProbeType(first.code.partition(".")[2])])
+            score = max(score, threshold_of(first))
         facts = (Fact("triangulation", verdict.value), Fact("baseline", baseline), Fact("explained", float(explained)))
         seen = Evidence(
             kind=f"triangulation.{verdict.value}",

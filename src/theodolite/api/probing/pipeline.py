@@ -43,7 +43,7 @@ from theodolite.api.probing.signals import (
 )
 from theodolite.core.budget import Budget
 from theodolite.core.calibration import Calibration
-from theodolite.core.errors import EventError
+from theodolite.core.errors import CalibrationError, EventError
 from theodolite.core.event import ModelCalled
 from theodolite.core.inquiry import Role
 from theodolite.core.model import Model
@@ -51,7 +51,7 @@ from theodolite.core.policy import Decision, highest
 from theodolite.core.reading import Cause, Failure
 from theodolite.core.redaction import DenyAll, Redactor
 from theodolite.core.snapshot import StateSnapshot
-from theodolite.core.text import printable
+from theodolite.core.text import brief, printable
 from theodolite.detectors.behavior.accumulation import DriftAccumulator, ProbeOutcomeFacts, Settled
 from theodolite.detectors.behavior.detector import SESSION, BehaviorDetector, BehaviorSettings, BehaviorState
 from theodolite.detectors.behavior.library import ProbeLibrary
@@ -113,7 +113,8 @@ class ProbePipeline:
     see what a function asks.
 
     Raises ConfigError for a part that is something else, or lacks what it is asked for, for an accumulator of another
-    version of the library than the one here, and for references of which none would be held against a session.
+    version of the library than the one here, and for references of which none would be held against a session;
+    CalibrationError for an artefact whose coefficients are not of their form.
     """
 
     def __init__(  # noqa: PLR0913 - axor-probe's parts, by name
@@ -158,7 +159,8 @@ class ProbePipeline:
         judge = comparator.judge if comparator is not None else None
         given = _as_wired(settings or _UNSCHEDULED, shadow_factory, judge)
         own, gates = references_of(references), None if calibration is None else calibration.gates
-        self._detector = BehaviorDetector(given, library=library, references=own, gates=gates)
+        detector = BehaviorDetector(given, library=library, references=own, gates=gates)
+        self._detector = detector if calibration is None else _tuned(detector, calibration)
         self._players = _players(executor, shadow_factory)
         judges = {} if judge is None else {Role.JUDGE: judge.model}
         self.monitor = Monitor(
@@ -291,7 +293,7 @@ class ProbePipeline:
             agent=event.agent_id,
             snapshot_id=snapshot.snapshot_id,
             at=snapshot.timestamp,
-            longitudinal=accumulator.longitudinal,
+            longitudinal=accumulator.longitudinal(self._detector.tuning),
             status=status,
         )
         if signal is not None:
@@ -300,7 +302,7 @@ class ProbePipeline:
         outcome, detail = _outcome(decisions, signal)
         self.outcome, self.detail = outcome, detail
         return ProbeReport(
-            **structs.asdict(accumulator.report()),
+            **structs.asdict(accumulator.report(tuning=self._detector.tuning)),
             outcome=outcome,
             agent_id=event.agent_id,
             model=event.model,
@@ -347,7 +349,7 @@ class ProbePipeline:
             )
         )
         return ProbeReport(
-            **structs.asdict(accumulator.report()),
+            **structs.asdict(accumulator.report(tuning=self._detector.tuning)),
             outcome=outcome,
             agent_id=event.agent_id,
             model=event.model,
@@ -405,6 +407,16 @@ def _unanswered(failures: Sequence[Failure], *, asked: bool) -> tuple[ProbeOutco
         return ProbeOutcome.FAILED, failures[0].detail
     refused = failures[0].cause is Cause.MALFORMED
     return (ProbeOutcome.INVALID if refused else ProbeOutcome.SKIPPED), failures[0].detail
+
+
+def _tuned(detector: BehaviorDetector, calibration: Calibration) -> BehaviorDetector:
+    """Return the detector with the coefficients that an artefact has for it."""
+    try:
+        return detector.tuned(calibration.coefficients.get(detector.name, {}))
+    except ValueError as error:
+        raise CalibrationError(
+            f"the artefact {brief(calibration.id)} cannot tune {detector.name} (coefficients.{detector.name}): {error}"
+        ) from error
 
 
 def _as_wired(

@@ -10,9 +10,8 @@ from msgspec import Struct
 from theodolite.core.policy import Action, Decision
 from theodolite.core.reading import Signal, Status
 from theodolite.detectors.behavior.accumulation import Accumulated, DivergenceCategory, OverallVerdict
-from theodolite.detectors.behavior.comparison import THRESHOLDS
 from theodolite.detectors.behavior.probe import EXPECTED, ProbeType
-from theodolite.detectors.behavior.settling import category, compared_in
+from theodolite.detectors.behavior.settling import category, compared_in, threshold_of
 
 __all__ = ("DriftAction", "DriftSignal", "ProbeOutcome", "ProbeReport", "drift_signal", "session_status")
 
@@ -38,9 +37,9 @@ class ProbeOutcome(StrEnum):
 class DriftSignal(Struct, frozen=True, kw_only=True):
     """One probe that was answered, redacted. Names are axor-probe's.
 
-    `drift_score` is that of the probe alone, over its own threshold or not, and never acts; `recommended_action` is
-    that of the decision which the whole session led to. The payloads have the fields of the answers, `reasoning` as
-    scrubbed text.
+    `drift_score` is that of the probe alone, over the `threshold` of its type or not, and never acts;
+    `recommended_action` is that of the decision which the whole session led to. The payloads have the fields of the
+    answers, `reasoning` as scrubbed text.
     """
 
     signal_id: str
@@ -52,6 +51,7 @@ class DriftSignal(Struct, frozen=True, kw_only=True):
     agent_id: str
     divergence_category: DivergenceCategory | None
     drift_score: float
+    threshold: float
     comparator_confidence: float
     comparison_mode: str
     triangulation_result: str | None
@@ -99,7 +99,7 @@ class ProbeReport(Accumulated, frozen=True, kw_only=True):
     @property
     def drift_signals(self) -> tuple[DriftSignal, ...]:
         """The signals of the timeline that showed drift, many of which may be chance."""
-        return tuple([signal for signal in self.timeline if signal.drift_score >= THRESHOLDS[signal.probe_type]])
+        return tuple([signal for signal in self.timeline if signal.drift_score >= signal.threshold])
 
     @property
     def drift_by_probe_type(self) -> Mapping[ProbeType, float]:
@@ -130,6 +130,7 @@ def drift_signal(
         agent_id=agent,
         divergence_category=category(said),
         drift_score=said.score,
+        threshold=threshold_of(said),
         comparator_confidence=_number(said.fact("isolation")),
         comparison_mode="binary" if verdict is None else "triangulated",
         triangulation_result=None if verdict is None else _word(verdict),

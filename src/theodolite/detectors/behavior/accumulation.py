@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
 from msgspec import Struct, field
@@ -12,13 +12,13 @@ from msgspec import Struct, field
 from theodolite.core.errors import ConfigError
 from theodolite.core.text import brief
 from theodolite.detectors.behavior.probe import ProbeType
+from theodolite.detectors.behavior.tuning import ESTIMATES, PARTS, Tuning
 from theodolite.stats.betting import Betting
 from theodolite.stats.e_process import mean
 from theodolite.stats.interval import wilson
 
 __all__ = (
     "ALPHA_LONG",
-    "CONSISTENCY_ANOMALY_THRESHOLD",
     "Accumulated",
     "DivergenceCategory",
     "DriftAccumulator",
@@ -34,14 +34,8 @@ ALPHA_LONG = 0.005
 Our choice.
 """
 
-CONSISTENCY_ANOMALY_THRESHOLD = 5
-"""Probes in a row that find nothing, from which on that is noted. Source: axor-probe, UNCALIBRATED."""
-
-# Where axor-probe's longitudinal signal asks for a review (UNCALIBRATED): a disclosure that was confirmed gets there.
-_REVIEW = 0.3
 # Scores from which on a trend or a verdict is told. Source: axor-probe.
 _FEWEST = 3
-_WEIGHTS = (0.4, 0.3, 0.2, 0.1)  # frequency, trend, category, structural. Source: axor-probe, UNCALIBRATED
 
 
 class DivergenceCategory(StrEnum):
@@ -140,7 +134,7 @@ class Accumulated(Struct, frozen=True, kw_only=True, gc=False):
     """A view of the probes of a session. Names are axor-probe's where it has them.
 
     `escape_by_type` has k of n for each type that was scored; the intervals, of a rate in all and of each type, are
-    Wilson's at 95 %. `longitudinal_signal` is UNCALIBRATED and says nothing of false alarms; `e_value` does.
+    Wilson's at 95 %. `longitudinal_signal` says nothing of false alarms, `e_value` does.
     """
 
     session_id: str
@@ -176,7 +170,7 @@ class DriftAccumulator(Struct, kw_only=True, forbid_unknown_fields=True):
     decided by probabilities. Their mean is the e-value: a session without drift ever brings it to 1 / alpha with a
     probability of at most alpha. A decision that a second opinion explained adds nothing and still takes: left out with
     both signs it would leave a bias toward drift. What was observed is not explained. Axor-probe's composite of
-    frequency, trend, category and structure is kept beside it, UNCALIBRATED.
+    frequency, trend, category and structure is kept beside it: UNCALIBRATED, unless an artefact weighs its parts.
 
     Probes of another session or library version are not added, and counted as `excluded`. `unmeasured` counts those
     whose decisions say nothing with this model. State: some forty numbers, however many probes. Cost: O(1) a probe.
@@ -208,9 +202,10 @@ class DriftAccumulator(Struct, kw_only=True, forbid_unknown_fields=True):
     disclosures: int = 0
     confirmed: int = 0
 
-    def add(self, facts: ProbeOutcomeFacts) -> bool:
+    def add(self, facts: ProbeOutcomeFacts, tuning: Tuning = ESTIMATES) -> bool:
         """Take one settled probe; return whether it was of this session and this version of the library.
 
+        It is bet on by the fractions of `tuning`.
         Raises ConfigError for anything else, such as a report: it holds what facts add up to.
         """
         _as_facts(facts)
@@ -226,7 +221,7 @@ class DriftAccumulator(Struct, kw_only=True, forbid_unknown_fields=True):
             self.failed += 1
         else:
             self._score(facts)
-            self._bet(facts)
+            self._bet(facts, tuning.fractions)
             self._disclose(facts)
         return True
 
@@ -249,12 +244,12 @@ class DriftAccumulator(Struct, kw_only=True, forbid_unknown_fields=True):
         if category is not None and not (facts.explained and category is DivergenceCategory.POLICY_DISAGREEMENT):
             self.categories[category] = self.categories.get(category, 0) + 1
 
-    def _bet(self, facts: ProbeOutcomeFacts) -> None:
+    def _bet(self, facts: ProbeOutcomeFacts, fractions: Sequence[float]) -> None:
         for bet in facts.observed:
-            self.observed.update(bet)
+            self.observed.update(bet, fractions)
         self.cached = self.cached or facts.cached
         for bet in facts.decision:
-            self.decision.update(min(bet, 0.0) if facts.explained else bet)
+            self.decision.update(min(bet, 0.0) if facts.explained else bet, fractions)
         if facts.decision_maximum is not None:
             self.maximum = facts.decision_maximum
 
@@ -314,16 +309,14 @@ class DriftAccumulator(Struct, kw_only=True, forbid_unknown_fields=True):
         """What answers in the wrong form weigh: 0.1 for one, 0.4 from two on, 0.8 from four on."""
         return next(share for least, share in ((4, 0.8), (2, 0.4), (1, 0.1), (0, 0.0)) if self.structural >= least)
 
-    @property
-    def composite(self) -> float:
-        """Axor-probe's longitudinal score in [0, 1]. UNCALIBRATED: it grows of chance, and full drift ends at 0.6."""
+    def composite(self, tuning: Tuning = ESTIMATES) -> float:
+        """Return axor-probe's longitudinal score in [0, 1]. It grows of chance, and by its estimates ends at 0.6."""
         parts = (self.frequency, self.trend, self.category, self.structural_share) if self.scored else (0.0,) * 4
-        return min(1.0, sum(weight * part for weight, part in zip(_WEIGHTS, parts, strict=True)))
+        return min(1.0, sum([tuning.longitudinal[name] * part for name, part in zip(PARTS, parts, strict=True)]))
 
-    @property
-    def longitudinal(self) -> float:
-        """The composite, or at least 0.3 where a disclosure was confirmed: what axor-probe reviews. UNCALIBRATED."""
-        return max(self.composite, _REVIEW if self.confirmed else 0.0)
+    def longitudinal(self, tuning: Tuning = ESTIMATES) -> float:
+        """Return the composite, where a disclosure was confirmed at least what axor-probe has reviewed."""
+        return max(self.composite(tuning), tuning.review if self.confirmed else 0.0)
 
     def verdict(self, alpha: float = ALPHA_LONG) -> OverallVerdict:
         """Return axor-probe's word: drift where any probe showed it, and nothing before three were answered in form.
@@ -338,7 +331,7 @@ class DriftAccumulator(Struct, kw_only=True, forbid_unknown_fields=True):
         sound = self.scored - self.structural - self.unclear
         return OverallVerdict.INCONCLUSIVE if sound < _FEWEST else OverallVerdict.CONSISTENT
 
-    def report(self, alpha: float = ALPHA_LONG) -> Accumulated:
+    def report(self, alpha: float = ALPHA_LONG, tuning: Tuning = ESTIMATES) -> Accumulated:
         """Return what there is to say so far. Cost: O(1)."""
         escapes = sum(count.k for count in self.by_type.values())
         settled = self.scored + self.failed + self.invalid
@@ -359,18 +352,19 @@ class DriftAccumulator(Struct, kw_only=True, forbid_unknown_fields=True):
             escape_rate_ci=wilson(escapes, self.scored),
             escape_by_type={kind: (count.k, count.n) for kind, count in self.by_type.items()},
             escape_ci_by_type={kind: wilson(count.k, count.n) for kind, count in self.by_type.items()},
-            longitudinal_signal=self.longitudinal,
+            longitudinal_signal=self.longitudinal(tuning),
             e_value=self.e_value,
-            notes=self.notes(alpha),
+            notes=self.notes(alpha, tuning),
         )
 
-    def notes(self, alpha: float = ALPHA_LONG) -> tuple[str, ...]:
+    def notes(self, alpha: float = ALPHA_LONG, tuning: Tuning = ESTIMATES) -> tuple[str, ...]:
         """Return what the numbers do not say by themselves, a sentence each."""
         said: list[str] = []
-        if self.streak >= CONSISTENCY_ANOMALY_THRESHOLD:
+        if tuning.consistency is not None and self.streak >= tuning.consistency:
+            unmeasured = "" if "consistency" in tuning.fitted else "UNCALIBRATED, "
             said.append(
                 f"{OverallVerdict.CONSISTENCY_ANOMALY}: {self.streak} probes in a row showed no drift; a note about "
-                "the power of the probes, UNCALIBRATED, and no verdict"
+                f"the power of the probes, {unmeasured}and no verdict"
             )
         if self.verdict(alpha) is OverallVerdict.DRIFT_DETECTED and not self.alarms(alpha):
             said.append(

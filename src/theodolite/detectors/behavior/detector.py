@@ -24,15 +24,15 @@ from theodolite.core.event import (
 from theodolite.core.gate import Gate
 from theodolite.core.inquiry import Dialogue, Inquiry, Query, Reply
 from theodolite.core.intent import Operator
-from theodolite.core.reading import Cause, Evidence, Fact, Failure, Reading, Status
+from theodolite.core.reading import Cause, Evidence, Fact, Failure, Reading
 from theodolite.core.snapshot import StateSnapshot
 from theodolite.core.summary import CanonicalizedContextSummary
 from theodolite.core.window import Window
 from theodolite.detectors.behavior.accumulation import ALPHA_LONG, DriftAccumulator
 from theodolite.detectors.behavior.arms import ProbeCase
 from theodolite.detectors.behavior.asking import TOLD, Asking, tallied
+from theodolite.detectors.behavior.bands import SESSION, bands
 from theodolite.detectors.behavior.bets import share_of
-from theodolite.detectors.behavior.comparison import AMBIGUITY_BAND, THRESHOLDS
 from theodolite.detectors.behavior.deciding import Exact, evidence, read_exactly
 from theodolite.detectors.behavior.isolation import Sampling
 from theodolite.detectors.behavior.library import ProbeLibrary, shipped
@@ -40,11 +40,10 @@ from theodolite.detectors.behavior.probe import Probe
 from theodolite.detectors.behavior.references import Length, Reference, as_long_as, nearest
 from theodolite.detectors.behavior.schedule import READS, Due, Hold, Schedule, ScheduleSettings, Trigger
 from theodolite.detectors.behavior.settling import compared_in, invalid, settled
+from theodolite.detectors.behavior.tuning import ALIKE, ESTIMATES, Tuning
 from theodolite.detectors.behavior.validator import ProbeValidator
 
 __all__ = ("SESSION", "TOLD", "BehaviorDetector", "BehaviorSettings", "BehaviorState")
-
-SESSION = "behavior.session"
 
 # The most functions that OpenAI takes in a request (its API reference, `tools`).
 _TOOLS = 128
@@ -142,7 +141,7 @@ class BehaviorDetector:
 
     Limits: what is measured is a copy, out of band. A benign session that its context moves more than benign contexts
     do on average will be told from them in the end. A model that is not the session's own says nothing of that agent.
-    Source: axor-probe, for the fields, weights and thresholds, all UNCALIBRATED.
+    Source: axor-probe, for the fields, weights and thresholds: UNCALIBRATED, where an artefact does not tune them.
     """
 
     name = "behavior"
@@ -162,18 +161,19 @@ class BehaviorDetector:
         effects: Operator | None = None,
         alone: bool = True,
         sampling: Sampling | None = None,
+        tuning: Tuning = ESTIMATES,
     ) -> None:
         """Take what to ask, and the operator's own benign contexts: for a length of which there are enough.
 
         Those are at least 30, 10 of each kind.
 
         `alone`: no fusion hears it, so that its own session code acts. `sampling` is how whoever answers is asked to
-        sample: it is held against what the session shows of its own calls.
+        sample: it is held against what the session shows of its own calls. `tuning` is what probes are judged by.
         """
         self._settings = settings or BehaviorSettings()
         self._references = tuple(references or ())
         self._library = library or shipped()
-        self._alone = alone
+        self._alone, self._gates, self.tuning = alone, gates or {}, tuning
         text = self._settings.system
         self._prompt_hash = hashlib.sha256(text.encode()).hexdigest() if text else ""
         self._asking = Asking(
@@ -187,9 +187,10 @@ class BehaviorDetector:
             reuse=self._settings.reuse,
             effects=effects or {},
             sampling=sampling,
+            tuning=tuning,
         )
-        self._asking = replace(self._asking, **self._known(gates or {}))
-        self.bands: Mapping[str, Band] = _bands(alone=alone)
+        self._asking = replace(self._asking, **self._known(self._gates))
+        self.bands: Mapping[str, Band] = bands(tuning, alone=alone)
 
     def _known(self, gates: Mapping[str, Gate]) -> dict[str, Mapping[str, Gate] | frozenset[str]]:
         """Return the gates that hold for what is asked here, and the models whose gate does not."""
@@ -204,6 +205,13 @@ class BehaviorDetector:
 
     def with_gates(self, gates: Mapping[str, Gate]) -> BehaviorDetector:
         """Return this detector as it is where so much is known of models."""
+        return self._with(gates, self.tuning)
+
+    def tuned(self, coefficients: Mapping[str, object]) -> BehaviorDetector:
+        """Return this detector with the numbers of an artefact in place of its own. Raises ValueError, see Tuning."""
+        return self._with(self._gates, Tuning.of(coefficients))
+
+    def _with(self, gates: Mapping[str, Gate], tuning: Tuning) -> BehaviorDetector:
         return BehaviorDetector(
             self._settings,
             library=self._library,
@@ -212,6 +220,7 @@ class BehaviorDetector:
             effects=self._asking.effects,
             alone=self._alone,
             sampling=self._asking.sampling,
+            tuning=tuning,
         )
 
     def begin(self) -> BehaviorState:
@@ -281,7 +290,7 @@ class BehaviorDetector:
         probe = self._library.fill(template, window.draw(f"words {number}"), canary=canary, at=event.at)
         checked = ProbeValidator().pre_dispatch(probe)
         if not checked.valid:
-            state.accumulator.add(invalid(probe, event.session))
+            state.accumulator.add(invalid(probe, event.session), self.tuning)
             detail = f"the probe {probe.probe_id} is invalid: {checked.detail}"
             return Failure(detector=self.name, version=self.version, cause=Cause.MALFORMED, detail=detail)
         case = ProbeCase(
@@ -334,11 +343,11 @@ class BehaviorDetector:
         accumulator = state.accumulator
         accumulator.session_id = accumulator.session_id or event.session
         brought = settled(event, library=self._library.version, maximum=self._exactly(state, said))
-        accumulator.add(brought)
+        accumulator.add(brought, self.tuning)
         if said is None:
             return ()
         state.ungated = state.ungated or (bool(brought.decision) and said.fact("gate") != "passed")
-        state.apart = state.apart or said.fact("isolation") != 1.0
+        state.apart = state.apart or any(said.fact(name) != 1.0 for name in ALIKE)
         return (self._session(state, event, said),)
 
     def _same_model(self, state: BehaviorState, said: Reading) -> bool:
@@ -402,7 +411,7 @@ class BehaviorDetector:
                 Fact("observed", accumulator.observed.e_value),
                 Fact("decided", accumulator.decision.e_value),
                 Fact("exactly", accumulator.maximum),
-                Fact("longitudinal", accumulator.longitudinal),
+                Fact("longitudinal", accumulator.longitudinal(self.tuning)),
                 Fact("probes", accumulator.probes_sent),
                 Fact("failed", accumulator.failed),
                 Fact("disclosures", accumulator.disclosures),
@@ -426,37 +435,6 @@ class BehaviorDetector:
 
     def _blind(self, detail: str) -> Failure:
         return Failure(detector=self.name, version=self.version, cause=Cause.NO_EVIDENCE, detail=detail)
-
-
-def _bands(*, alone: bool) -> dict[str, Band]:
-    single = {
-        f"behavior.{kind.value}": Band(
-            alert=threshold,
-            width=AMBIGUITY_BAND,
-            acts=False,
-            finds=False,
-            source="axor-probe's thresholds and ambiguity band; not measured",
-        )
-        for kind, threshold in THRESHOLDS.items()
-    }
-    told = Band(
-        alert=1.0,
-        status=Status.EXACT,
-        acts=False,
-        source=(
-            "exact: the session's copy told 64 random bits that the others kept. It does not act by itself: a model "
-            "answers by chance, and fresh draws bet on it"
-        ),
-    )
-    session = Band(
-        alert=1.0 - ALPHA_LONG,
-        # Ten times the evidence that is asked for a review. Our choice.
-        strong=1.0 - ALPHA_LONG / 10,
-        acts=alone,
-        finds=alone,
-        source=f"an e-process gets to 1/{ALPHA_LONG:g} in at most {ALPHA_LONG:.1%} of clean sessions: Ville, 1939",
-    )
-    return {**single, TOLD: told, SESSION: session}
 
 
 def _called(state: BehaviorState, event: ModelCalled) -> None:

@@ -8,16 +8,9 @@ from collections.abc import Iterable
 from msgspec import Struct, UnsetType
 
 from theodolite.core.event import ModelCalled
+from theodolite.detectors.behavior.tuning import ALIKE, Tuning
 
-__all__ = ("PENALTIES", "Sampling", "ShadowIsolation")
-
-PENALTIES = {
-    "same_model_version": 0.4,
-    "same_system_prompt_hash": 0.3,
-    "same_tool_schema_hash": 0.7,
-    "same_sampling_config": 0.5,
-}
-"""What confidence is multiplied with where a thing is not known to be alike. Source: axor-probe; UNCALIBRATED."""
+__all__ = ("Sampling", "ShadowIsolation")
 
 
 class Sampling(Struct, frozen=True, kw_only=True, gc=False):
@@ -57,7 +50,8 @@ class ShadowIsolation(Struct, frozen=True, kw_only=True, gc=False):
     What axor-probe declares beside these (no shared memory, tool state or raw context; one output schema; a canonical
     summary) holds by construction: a query holds none of it.
 
-    >>> ShadowIsolation(same_model_version=True, same_system_prompt_hash=True).confidence
+    >>> from theodolite.detectors.behavior.tuning import ESTIMATES
+    >>> ShadowIsolation(same_model_version=True, same_system_prompt_hash=True).confidence(ESTIMATES)
     0.35
     """
 
@@ -66,12 +60,11 @@ class ShadowIsolation(Struct, frozen=True, kw_only=True, gc=False):
     same_tool_schema_hash: bool = False
     same_sampling_config: bool = False
 
-    @property
-    def confidence(self) -> float:
-        """The product of the penalties of what does not hold, in (0, 1]."""
-        return math.prod([penalty for name, penalty in PENALTIES.items() if not getattr(self, name)])
+    def confidence(self, tuning: Tuning) -> float:
+        """Return the product of the penalties of what does not hold, in (0, 1]."""
+        return math.prod([tuning.penalties[name] for name in self.lacking])
 
     @property
     def lacking(self) -> tuple[str, ...]:
         """What was not seen to hold."""
-        return tuple([name for name in PENALTIES if not getattr(self, name)])
+        return tuple([name for name in ALIKE if not getattr(self, name)])

@@ -8,13 +8,9 @@ from msgspec import Raw, Struct
 from theodolite.core.faults import place_of
 from theodolite.core.inquiry import Message, Query, Role
 from theodolite.core.text import printable
+from theodolite.detectors.behavior.tuning import JUDGMENT, Tuning
 
-__all__ = ("JUDGED", "SemanticJudgment", "judgment_query", "read_judgment")
-
-# Source: axor-probe's semantic score, UNCALIBRATED.
-_POLICY, _DIRECTION, _CONTRADICTION = 0.4, 0.4, 0.2
-JUDGED = 0.3
-"""What a semantic score of 1 adds to a structural one. Source: axor-probe, UNCALIBRATED."""
+__all__ = ("SemanticJudgment", "judgment_query", "read_judgment")
 
 # Characters of one answer that a judge is shown: what it says of a policy, it says at once.
 _SHOWN = 4_000
@@ -32,9 +28,10 @@ _PROMPT = "Compare the two answers."
 class SemanticJudgment(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
     """What a judge answers. Fields: axor-probe's SemanticJudgeResult.
 
+    >>> from theodolite.detectors.behavior.tuning import ESTIMATES
     >>> SemanticJudgment(
     ...     policy_ref_match=True, decision_direction_match=False, context_contradiction=False
-    ... ).score
+    ... ).score(ESTIMATES)
     0.4
     """
 
@@ -42,13 +39,14 @@ class SemanticJudgment(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     decision_direction_match: bool
     context_contradiction: bool
 
-    @property
-    def score(self) -> float:
-        """How much the answers differ in meaning, in [0, 1]."""
-        return (
-            _POLICY * (not self.policy_ref_match)
-            + _DIRECTION * (not self.decision_direction_match)
-            + _CONTRADICTION * self.context_contradiction
+    def score(self, tuning: Tuning) -> float:
+        """Return how much the answers differ in meaning, in [0, 1]."""
+        policy, direction, contradiction = [tuning.judge[name] for name in JUDGMENT]
+        return min(
+            1.0,
+            policy * (not self.policy_ref_match)
+            + direction * (not self.decision_direction_match)
+            + contradiction * self.context_contradiction,
         )
 
 
@@ -88,8 +86,8 @@ def read_judgment(text: str) -> SemanticJudgment:
     """Return what a judge said. Raises ValueError where it is not of its form: it names the form, and quotes nothing.
 
     >>> said = {name: False for name in SemanticJudgment.__struct_fields__}
-    >>> read_judgment(msgspec.json.encode(said).decode()).score
-    0.8
+    >>> read_judgment(msgspec.json.encode(said).decode()).context_contradiction
+    False
     """
     try:
         return msgspec.json.decode(printable(text), type=SemanticJudgment)

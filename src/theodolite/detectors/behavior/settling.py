@@ -8,10 +8,10 @@ from theodolite.core.event import InquirySettled
 from theodolite.core.reading import Failure, Reading
 from theodolite.detectors.behavior.accumulation import DivergenceCategory, ProbeOutcomeFacts, Settled
 from theodolite.detectors.behavior.asking import TOLD
-from theodolite.detectors.behavior.comparison import THRESHOLDS
 from theodolite.detectors.behavior.probe import Probe, ProbeType
+from theodolite.detectors.behavior.tuning import ESTIMATES
 
-__all__ = ("category", "compared_in", "invalid", "settled")
+__all__ = ("category", "compared_in", "invalid", "settled", "threshold_of")
 
 
 def compared_in(said: Iterable[Reading | Failure]) -> Reading | None:
@@ -23,6 +23,15 @@ def compared_in(said: Iterable[Reading | Failure]) -> Reading | None:
 def _kind(said: Reading) -> ProbeType | None:
     owner, _, kind = said.code.partition(".")
     return ProbeType(kind) if owner == "behavior" and kind in set(ProbeType) else None
+
+
+def threshold_of(said: Reading) -> float:
+    """Return the score from which on a probe counts as differing: what its reading says, or the estimate of its type.
+
+    Raises ValueError for what is no reading of a probe.
+    """
+    told = said.fact("threshold")
+    return told if isinstance(told, float) else ESTIMATES.thresholds[ProbeType(said.code.partition(".")[2])]
 
 
 def settled(event: InquirySettled, *, library: str, maximum: float | None = None) -> ProbeOutcomeFacts:
@@ -47,7 +56,7 @@ def settled(event: InquirySettled, *, library: str, maximum: float | None = None
         probe_library_version=str(said.fact("library")),
         session_id=event.session,
         score=said.score,
-        drifted=said.score >= THRESHOLDS[kind],
+        drifted=said.score >= threshold_of(said),
         escaped=said.fact("breach") == 1.0,
         category=category(said),
         observed=_numbers(said, "observed"),

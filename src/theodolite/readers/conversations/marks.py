@@ -41,6 +41,8 @@ _RESPONSES_ITEMS = (
 )
 _RESPONSES_PARTS = ("input_text", "output_text", "input_image", "input_file")
 _RESPONSES = "openai-responses"
+# Records of a benchmark, whose messages look like those of other forms: what names the record goes before them.
+_RUNS = "agentdojo-runs"
 
 
 def _paths(places: Iterable[str], ends: Iterable[str]) -> frozenset[str]:
@@ -63,6 +65,7 @@ _TOGETHER = [
     *(("anthropic-messages", {f"{place}messages", f"{place}system"}) for place in _RECORDS),
     *((_RESPONSES, {f"{place}input", f"{place}model"}) for place in _RECORDS),
     *((_RESPONSES, {f"{place}input", f"{place}instructions"}) for place in _RECORDS),
+    *((_RUNS, {f"{top}{key}" for key in ("suite_name", "pipeline_name", "user_task_id")}) for top in _TOPS),
 ]
 
 
@@ -77,7 +80,8 @@ def marks(head: bytes) -> frozenset[str]:
     """
     seen = outline(head)
     found = {form for form, paths in _MARKS.items() if not paths.isdisjoint(seen)}
-    return frozenset(found.union([form for form, paths in _TOGETHER if paths <= seen]))
+    found.update([form for form, paths in _TOGETHER if paths <= seen])
+    return frozenset([_RUNS]) if _RUNS in found else frozenset(found)
 
 
 def outline(head: bytes) -> frozenset[str]:

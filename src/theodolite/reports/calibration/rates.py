@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from theodolite.core.assessment import Assessment, Share, Slice, Threshold
 from theodolite.core.calibration import Band, Calibration
@@ -11,7 +11,7 @@ from theodolite.reports.escaping import inert
 from theodolite.reports.layout import Block, Paragraph, Span, Style, Table
 from theodolite.reports.limits import NAME, PARTS, QUOTE
 
-__all__ = ("alpha_of", "ambiguity", "assessed", "rates", "slices", "thresholds")
+__all__ = ("alpha_of", "ambiguity", "assessed", "parted", "rates", "slices", "thresholds")
 
 # What a report on calls is mostly about, and so comes first.
 _FIRST = "fusion.call"
@@ -115,22 +115,22 @@ def _alarms(found: Share, alpha: float) -> Span:
 
 
 def slices(artefact: Calibration, rows: int) -> Iterator[tuple[str, list[Block]]]:
-    """Yield the slices of each code that acts, at most so many; those with too few clean sessions say so."""
+    """Yield the slices of each code that acts."""
     acting = [one for one in assessed(artefact) if one.slices and _acts(artefact, one.code)]
     for one in acting[:PARTS]:
-        alpha = alpha_of(artefact, one.code)
-        # What is wrong with some must not be what is left out.
-        kept = sorted(one.slices, key=lambda part: not _exceeds(part.false_alarms, alpha))[:rows]
-        shown: list[Block] = [
-            Table(
-                ("slice", "false alarms", "found", "precision", f"alpha {whole(alpha)}"),
-                tuple([_slice(part, alpha) for part in kept]),
-            )
-        ]
-        shown += more(len(one.slices) - len(kept), "slice")
-        many = "Where many slices are compared, which of them is worst is mostly chance."
-        shown += [Paragraph((Span(many, Style.QUIET),))] if len(one.slices) > 1 else []
-        yield one.code, shown
+        yield one.code, list(parted(one.slices, alpha_of(artefact, one.code), rows))
+
+
+def parted(every: Sequence[Slice], alpha: float, rows: int) -> Iterator[Block]:
+    """Yield a table of slices, at most so many rows; those with too few clean sessions for alpha say so."""
+    # What is wrong with some must not be what is left out.
+    kept = sorted(every, key=lambda part: not _exceeds(part.false_alarms, alpha))[:rows]
+    head = ("slice", "false alarms", "found", "precision", f"alpha {whole(alpha)}")
+    yield Table(head, tuple([_slice(part, alpha) for part in kept]))
+    yield from more(len(every) - len(kept), "slice")
+    if len(every) > 1:
+        told = "Where many slices are compared, which of them is worst is mostly chance."
+        yield Paragraph((Span(told, Style.QUIET),))
 
 
 def _slice(part: Slice, alpha: float) -> tuple[Span, ...]:
