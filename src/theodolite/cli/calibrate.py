@@ -14,7 +14,7 @@ from theodolite.cli.exits import answering
 from theodolite.cli.options import ALONE, ConfigFile, JobsOption, Model, Output, ReaderName, ShortFormat, System
 
 if TYPE_CHECKING:
-    import click
+    from typer._click.core import Context
 
 __all__ = ("EXAMPLES", "calibrate", "fit", "verify")
 
@@ -35,7 +35,7 @@ _HELP = ("--help", "-h")
 class _Group(TyperGroup):
     """A group whose verb may be left out: what is no verb is a dataset."""
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
         """Put the verb in where it was left out."""
         if args and args[0] not in self.commands and args[0] not in _HELP:
             args = ["fit", *args]
@@ -58,8 +58,8 @@ _Alpha = Annotated[
     typer.Option(
         "--alpha",
         metavar="SHARE",
-        help="The share of clean sessions that may alarm, at any time. With n clean sessions it is at least 2 / (n + 1) "
-        "for the codes that act.",
+        help="The share of clean sessions that may alarm, at any time. It takes 2 / SHARE - 1 of them and more, and a "
+        "fifth again to confirm it.",
     ),
 ]
 _Out = Annotated[
@@ -195,10 +195,11 @@ def verify(  # noqa: PLR0913, PLR0917 - as above
     the configuration is wrong, 3 there are too few clean sessions to say so of any code that acts.
     """
     with answering():
-        from theodolite.cli.verifying_rates import Request, verify_rates  # noqa: PLC0415 - as above
+        from theodolite.cli.calibrating import Replayed  # noqa: PLC0415 - as above
+        from theodolite.cli.verifying_rates import verify_rates  # noqa: PLC0415 - as above
 
-        request = Request(
-            artefact=calibration,
+        request = Replayed(
+            calibration=calibration,
             paths=tuple(dataset),
             labels=tuple(labels or ()),
             known_good=known_good,
@@ -208,4 +209,4 @@ def verify(  # noqa: PLR0913, PLR0917 - as above
             form=Form(form),
             output=output,
         )
-        raise typer.Exit(verify_rates(request))
+        raise typer.Exit(verify_rates(request, calibration))

@@ -49,13 +49,14 @@ from theodolite.reports.layout import counted
 
 __all__ = (
     "PROBES",
+    "Replayed",
     "Request",
+    "Watch",
     "artefact_of",
     "calibrate_sessions",
+    "check_sessions",
     "replay_sessions",
-    "samples_of",
     "settings_of",
-    "versions_of",
 )
 
 # Sessions that a warning names. Our choice.
@@ -65,7 +66,20 @@ PROBES = 20
 """Probes a session where a model is there: as many as a live session is put at most by default."""
 
 
-class Request(Judgeable, frozen=True, kw_only=True):
+class Replayed(Judgeable, frozen=True, kw_only=True):
+    """How labeled sessions are replayed: what `calibrate` and `calibrate verify` may be asked for alike.
+
+    `calibration` is the artefact that grades them, if one does.
+    """
+
+    labels: tuple[Path, ...] = ()
+    known_good: bool = False
+    jobs: Jobs = Jobs()
+    probes: int = PROBES
+    calibration: Path | None = None
+
+
+class Request(Replayed, frozen=True, kw_only=True):
     """What was asked for: the arguments of `calibrate`."""
 
     out: Path
@@ -73,12 +87,16 @@ class Request(Judgeable, frozen=True, kw_only=True):
     day: str
     name: str = ""
     edition: str = ""
-    labels: tuple[Path, ...] = ()
-    known_good: bool = False
-    jobs: Jobs = Jobs()
-    probes: int = PROBES
     reference: bool = False
     anew: bool = False
+
+
+class Watch(Struct, frozen=True):
+    """Who is told how far it is, who may stop it, and who counts what models answer."""
+
+    progress: Progress
+    stop: Stop
+    answered: Answered
 
 
 class _Work(Struct):
@@ -114,9 +132,9 @@ def calibrate_sessions(request: Request) -> int:
         sessions = Sessions(files, instrument.readers, labels, reader=request.reader, known_good=request.known_good)
         sha256 = hash_of(files)
         with kept_beside(out, _work(request, instrument, labels, sha256), anew=request.anew) as kept:
-            replay_sessions(sessions, kept, instrument, request, answered)
-            table = Table.of(samples_of(kept))
-            _check(sessions, table)
+            _kept(sessions, kept, instrument, request, answered)
+            table = Table.of(_samples(kept))
+            check_sessions(sessions, table)
             dataset = Dataset(
                 name=request.name or ", ".join([path.name for path in request.paths]),
                 version=request.edition,
@@ -137,7 +155,7 @@ def calibrate_sessions(request: Request) -> int:
     return NOTHING if artefact.status is Status.CALIBRATED or request.reference else NOT_JUDGED
 
 
-def settings_of(request: Request) -> Settings:
+def settings_of(request: Replayed) -> Settings:
     """Return the settings that sessions are replayed under: nothing is kept, and nobody asked whom nobody named.
 
     Raises ConfigError.
@@ -188,13 +206,13 @@ def _work(request: Request, instrument: Instrument, labels: Mapping[str, Label],
         settings=replace(instrument.settings, calibration=""),
         gates={} if fleet.calibration is None else fleet.calibration.gates,
         probes=request.probes if request.model else 0,
-        versions=versions_of(instrument),
+        versions=_versions(instrument),
         library=version("theodolite"),
     )
     return hashlib.sha256(msgspec.json.encode(work, order="sorted")).hexdigest()
 
 
-def versions_of(instrument: Instrument) -> dict[str, str]:
+def _versions(instrument: Instrument) -> dict[str, str]:
     """Return the version of each detector and fusion."""
     return {speaker.name: speaker.version for speaker in instrument.monitor.fleet.speakers}
 
@@ -207,7 +225,7 @@ def _terms(request: Request, instrument: Instrument, day: str, dataset: Dataset)
         alpha=request.alpha,
         dataset=dataset,
         bands=fleet.bands,
-        versions=versions_of(instrument),
+        versions=_versions(instrument),
         library=version("theodolite"),
         probes=shipped().version if request.model else "",
         seconds=frozenset(code for verifier in fleet.verifiers for code in verifier.codes),
@@ -216,7 +234,7 @@ def _terms(request: Request, instrument: Instrument, day: str, dataset: Dataset)
     )
 
 
-def _check(sessions: Sessions, table: Table) -> None:
+def check_sessions(sessions: Sessions, table: Table) -> None:
     """Say what was left out. Raises ConfigError where nothing is left to fit to."""
     for name in sorted(sessions.labels.keys() - sessions.met)[:_NAMED]:
         say(f"warning: a label is about the session {name!r}, which is in none of these recordings")
@@ -233,7 +251,7 @@ def _check(sessions: Sessions, table: Table) -> None:
         say(f"warning: {counted(unlabeled, 'session')} without a label left out: {advice}")
 
 
-def samples_of(kept: Kept) -> Iterator[Sample]:
+def _samples(kept: Kept) -> Iterator[Sample]:
     """Yield the samples of what is kept, in the order of the dataset; say how many sessions have none."""
     why: Counter[str] = Counter()
     for line in kept.lines():
@@ -246,42 +264,44 @@ def samples_of(kept: Kept) -> Iterator[Sample]:
 
 
 def replay_sessions(
-    sessions: Sessions, kept: Kept, instrument: Instrument, request: Request, answered: Answered
-) -> None:
+    pieces: Iterator[Piece], instrument: Instrument, request: Replayed, watch: Watch
+) -> Iterator[list[Line]]:
+    """Yield what became of the sessions, as they come to their end, until it is stopped."""
+    if request.model is None:
+        calibration = "" if request.calibration is None else str(request.calibration)
+        plan = Plan(settings=replace(instrument.settings, calibration=""), calibration=calibration)
+        sampling = Sampling(plan, parts_in(instrument.monitor.fleet.bands))
+        yield from samples(watch.stop.until(pieces), sampling, request.jobs)
+    else:
+        waiting = partial(Waiting, answered=watch.answered, stop=watch.stop, progress=watch.progress)
+        yield from _probed(watch.stop.until(pieces), instrument, request.probes, waiting)
+    watch.stop.check()
+
+
+def _kept(sessions: Sessions, kept: Kept, instrument: Instrument, request: Request, answered: Answered) -> None:
     """Replay what is not done, and keep it. Raises KeyboardInterrupt when it is stopped, and says how to go on."""
-    files = find_recordings(request.paths)
-    progress, stop = Progress(files, doing="replaying"), Stop()
+    progress, stop = Progress(sessions.files, doing="replaying"), Stop()
     before = len(kept.done)
     if before:
         say(f"going on: {counted(before, 'session')} of a run that was interrupted are done")
     try:
         with stop, progress:
-            reading = sessions.pieces(
-                frozenset(kept.done), counting=progress.counting, reached=progress.reached, filed=progress.filed
-            )
-            if request.model is None:
-                plan = Plan(settings=replace(instrument.settings, calibration=""))
-                sampling = Sampling(plan, parts_in(instrument.monitor.fleet.bands))
-                replayed = samples(stop.until(reading), sampling, request.jobs)
-            else:
-                waiting = partial(Waiting, answered=answered, stop=stop, progress=progress)
-                replayed = _probed(stop.until(reading), instrument, request, waiting)
-            for lines in replayed:
+            pieces = sessions.pieces(frozenset(kept.done), progress)
+            for lines in replay_sessions(pieces, instrument, request, Watch(progress, stop, answered)):
                 kept.add(lines)
                 progress.sessions += len(lines)
-            stop.check()
     except KeyboardInterrupt:
         say(f"stopped: {counted(before + progress.sessions, 'session')} are done; the same command goes on from there")
         raise
 
 
 def _probed(
-    pieces: Iterator[Piece], instrument: Instrument, request: Request, made: Callable[..., Waiting]
+    pieces: Iterator[Piece], instrument: Instrument, probes: int, made: Callable[..., Waiting]
 ) -> Iterator[list[Line]]:
     from theodolite.runtime.prober import Prober  # noqa: PLC0415 - an event loop, which nobody else needs
 
     fleet = instrument.monitor.fleet
-    with Prober(fleet.panel, reason="theodolite calibrate", probes=request.probes) as prober:
+    with Prober(fleet.panel, reason="theodolite calibrate", probes=probes) as prober:
         waiting = made(prober, foresees=partial(foreseen, instrument=instrument))
         for lines in probed(pieces, instrument.monitor, waiting, parts_in(fleet.bands)):
             # One that was cut short is begun anew when it goes on.

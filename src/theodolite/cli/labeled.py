@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from theodolite.cli.parallel import pieces
+from theodolite.cli.progress import Progress
 from theodolite.cli.recordings import Recordings
 from theodolite.cli.sampling import Piece
 from theodolite.core.errors import ConfigError
 from theodolite.core.labels import Known, Label, read_labels
-from theodolite.core.reader import Reader, Recorded, Unreadable
+from theodolite.core.reader import Reader, Unreadable
 from theodolite.core.text import printable
 from theodolite.readers.detection import open_labels
 
@@ -80,21 +81,19 @@ class Dataset:
         self._reader = reader
         self._known_good = known_good
 
-    def pieces(
-        self,
-        done: Collection[tuple[int, int]],
-        *,
-        counting: Callable[[Iterable[Recorded]], Iterator[Recorded]],
-        reached: Callable[[int], None],
-        filed: Callable[[], None],
-    ) -> Iterator[Piece]:
-        """Yield the labeled sessions that are not done, in order; the functions are told how far it is.
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The recordings."""
+        return self._held.files
+
+    def pieces(self, done: Collection[tuple[int, int]], progress: Progress) -> Iterator[Piece]:
+        """Yield the labeled sessions that are not done, in order, and show how far it is.
 
         Raises ConfigError for a file of an unknown form.
         """
         for number, file in enumerate(self._held.files):
             beside = _Beside(open_labels(file, self._readers, name=self._reader))
-            for place, whole in enumerate(pieces(counting(self._held.read(file, reached)))):
+            for place, whole in enumerate(pieces(progress.counting(self._held.read(file, progress.reached)))):
                 if isinstance(whole, Unreadable):
                     self.unread += whole.parts
                     continue
@@ -102,7 +101,7 @@ class Dataset:
                 self.counts["unlabeled" if label is None else str(label.known or "unknown")] += 1
                 if label is not None and label.known is not None and (number, place) not in done:
                     yield Piece(whole, (number, place), label)
-            filed()
+            progress.filed()
 
     def _label(self, session: str, beside: _Beside) -> Label | None:
         given = self.labels.get(session)

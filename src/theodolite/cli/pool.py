@@ -9,11 +9,12 @@ import signal
 import threading
 import time
 import warnings
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
+from importlib import import_module
 from multiprocessing import connection
-from typing import ParamSpec, TypeVar
+from typing import ParamSpec, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -35,6 +36,16 @@ _PATIENCE = 10.0
 _MOMENT = 0.5
 # What a terminal or a service manager stops a command with.
 _HELD = (signal.SIGINT, signal.SIGTERM)
+
+
+class _Client(Protocol):
+    """What is used of a client of a Dask cluster."""
+
+    def nthreads(self) -> Mapping[str, int]: ...
+
+    def get_executor(self, *, pure: bool) -> Executor: ...
+
+    def close(self) -> object: ...
 
 
 class Pool(Struct, frozen=True):
@@ -79,14 +90,14 @@ def _processes(count: int) -> Generator[Pool]:
 @contextmanager
 def _dask(scheduler: str) -> Generator[Pool]:
     try:
-        from distributed import Client  # noqa: PLC0415 - an extra, and slow to import
-        from distributed.scheduler import KilledWorker  # noqa: PLC0415 - as above
+        # Typed in part: what is used of it is said below.
+        distributed = import_module("distributed")
     except ImportError as error:
         raise MissingExtraError(extra="dask", needed_for="workers of a Dask cluster") from error
     if not _here(scheduler):
         say(f"warning: sessions go to the workers of {scheduler} as they are, not redacted, over its network")
     try:
-        client = Client(f"tcp://{scheduler}", timeout=_PATIENCE, set_as_default=False)
+        client: _Client = distributed.Client(f"tcp://{scheduler}", timeout=_PATIENCE, set_as_default=False)
     except (OSError, TimeoutError, ValueError) as error:
         raise ConfigError(
             f"--jobs dask://{scheduler}: no scheduler answers there within {_PATIENCE:g} s: start one with "
@@ -97,7 +108,7 @@ def _dask(scheduler: str) -> Generator[Pool]:
         if not workers:
             raise ConfigError(f"--jobs dask://{scheduler}: the cluster has no workers: start `dask worker` first")
         yield Pool(client.get_executor(pure=False), workers * AHEAD)
-    except KilledWorker as error:
+    except distributed.KilledWorker as error:
         raise TheodoliteError(
             "a worker of the cluster died several times at the same work: it was killed, or there was not enough memory"
         ) from error

@@ -92,8 +92,8 @@ def kept_beside(out: Path, of: str, *, anew: bool = False) -> Generator[Kept]:
             stream.write(head)
         elif first != head:
             raise ConfigError(
-                f"{path} is what is done of a calibration of other sessions, settings or versions that was interrupted: "
-                "go on with that one as it was, or add --anew to begin again"
+                f"{path} has what is done of an interrupted calibration of other sessions, settings or versions: go on "
+                "with that one as it was, or add --anew to begin again"
             )
         else:
             _read(kept, stream)

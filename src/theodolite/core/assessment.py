@@ -107,7 +107,7 @@ class Verdict(StrEnum):
 class Verified(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
     """What the threshold of a code does on sessions that it was not fitted on, and whether its `alpha` stands.
 
-    HELD: the lower 95 % bound of the share of clean sessions that alarm is at most alpha, and they are enough to say so.
+    HELD: the lower 95 % bound of the share of clean sessions that alarm is at most alpha, and they are enough for it.
     REFUTED: that bound is above alpha. TOO_FEW: no more is known than before.
     """
 

@@ -1,0 +1,96 @@
+"""What an artefact is worth on sessions that it was not fitted to, from the arguments to the exit status."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from theodolite.calibration.assess import assess
+from theodolite.calibration.table import Table
+from theodolite.calibration.thresholds import least
+from theodolite.cli.answered import Answered
+from theodolite.cli.calibrating import Replayed, Watch, artefact_of, check_sessions, replay_sessions, settings_of
+from theodolite.cli.choices import Form
+from theodolite.cli.exits import FINDING, NOT_JUDGED, NOTHING, say
+from theodolite.cli.judging import wired
+from theodolite.cli.labeled import Dataset, labels_in
+from theodolite.cli.output import involved, spared
+from theodolite.cli.progress import Progress
+from theodolite.cli.stopping import Stop
+from theodolite.cli.telling import tell
+from theodolite.core.assessment import Assessment, Verdict, Verified
+from theodolite.core.calibration import Calibration
+from theodolite.core.errors import CalibrationError
+from theodolite.readers.detection import find_recordings
+from theodolite.reports.calibration.verification import verdict_blocks, verification
+from theodolite.stats.interval import exact_lower
+
+__all__ = ("verify_rates",)
+
+# Of the lower bound above which a rate is refuted.
+_CONFIDENCE = 0.05
+
+
+def verify_rates(request: Replayed, path: Path) -> int:
+    """Replay, count, tell, and return the exit status. Raises TheodoliteError and KeyboardInterrupt."""
+    artefact = artefact_of(path)
+    if not artefact.bands:
+        raise CalibrationError(f"{path} has no thresholds, so that there is no rate to verify")
+    settings = settings_of(request)
+    files = find_recordings(request.paths)
+    spared(request.output, *files, *involved(request, settings))
+    answered = Answered()
+    table = Table()
+    with wired(settings, request, calibration=path, answered=answered) as instrument:
+        sessions = Dataset(
+            files,
+            instrument.readers,
+            labels_in(request.labels),
+            reader=request.reader,
+            known_good=request.known_good,
+        )
+        progress, stop = Progress(files, doing="replaying"), Stop()
+        with stop, progress:
+            pieces = sessions.pieces(frozenset(), progress)
+            for lines in replay_sessions(pieces, instrument, request, Watch(progress, stop, answered)):
+                for line in lines:
+                    if line.sample is not None:
+                        table.add(line.sample)
+    check_sessions(sessions, table)
+    _tell_strangers(artefact, table)
+    found = tuple(_verified(artefact, table))
+    told = verification(artefact, found) if request.form is Form.JSON else verdict_blocks(artefact, found)
+    tell(told, request.output)
+    return _status(artefact, found)
+
+
+def _verified(artefact: Calibration, table: Table) -> Iterator[Verified]:
+    for code, band in artefact.bands.items():
+        threshold = artefact.thresholds.get(code)
+        alpha = artefact.alpha if threshold is None else threshold.alpha
+        if code in table.codes:
+            assessment = assess(code, band.alert, table, alpha)
+            yield Verified(code=code, alpha=alpha, assessment=assessment, verdict=_verdict(assessment, alpha))
+
+
+def _verdict(assessment: Assessment, alpha: float) -> Verdict:
+    alarms = assessment.whole.false_alarms
+    if alarms.n and exact_lower(alarms.k, alarms.n, _CONFIDENCE) > alpha:
+        return Verdict.REFUTED
+    return Verdict.HELD if alarms.n >= least(alpha) else Verdict.TOO_FEW
+
+
+def _tell_strangers(artefact: Calibration, table: Table) -> None:
+    """Say of which agents and models the artefact knows nothing: their sessions say what it does to strangers."""
+    for what, known, seen in (("agent", artefact.agents, table.agents), ("model", artefact.models, table.models)):
+        strange = sorted(seen - {"", *known})
+        if strange:
+            more = f" and {len(strange) - 1:,} more" if len(strange) > 1 else ""
+            say(f"warning: the artefact was not fitted for the {what} {strange[0]}{more}: there it is STALE")
+
+
+def _status(artefact: Calibration, found: tuple[Verified, ...]) -> int:
+    acting = [one for one in found if artefact.bands[one.code].acts] or list(found)
+    if any(one.verdict is Verdict.REFUTED for one in found):
+        return FINDING
+    return NOTHING if any(one.verdict is Verdict.HELD for one in acting) else NOT_JUDGED
