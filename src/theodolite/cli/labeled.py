@@ -44,6 +44,8 @@ def hash_of(files: Iterable[Path]) -> str:
     """Return a hash of what files hold, one after the other. Raises ConfigError for one that cannot be read."""
     whole = hashlib.sha256()
     for file in files:
+        if not file.is_file():
+            raise ConfigError(f"{file} is no regular file: a dataset is read more than once, so write it to one first")
         one = hashlib.sha256()
         try:
             with file.open("rb") as stream:

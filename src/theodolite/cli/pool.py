@@ -31,7 +31,7 @@ _T = TypeVar("_T")
 # Pieces of work that wait for each worker, so that none is idle while this process reads.
 AHEAD = 2
 # Seconds in which a cluster that is there answers. Our choice.
-_PATIENCE = 10.0
+_PATIENCE = 5.0
 # Seconds in which a signal that was sent to all of them surely came. Our choice.
 _MOMENT = 0.5
 # What a terminal or a service manager stops a command with.

@@ -37,10 +37,12 @@ class Kept:
     def __init__(self, path: Path, stream: BinaryIO) -> None:
         self.path = path
         self.done: set[tuple[int, int]] = set()
+        self.empty = True
         self._stream = stream
 
     def add(self, lines: Iterable[Line]) -> None:
         """Write lines, so that they are there after a kill or a crash. Raises ConfigError where there is no room."""
+        self.empty = False
         try:
             self._stream.write(_ENCODER.encode_lines(list(lines)))
             self._stream.flush()
@@ -86,7 +88,7 @@ def kept_beside(out: Path, of: str, *, anew: bool = False) -> Generator[Kept]:
         kept = Kept(path, stream)
         head = _ENCODER.encode(_Head("calibration under way", 1, of)) + b"\n"
         first = stream.readline()
-        if not first.endswith(b"\n"):
+        if first != head and not stream.readline().endswith(b"\n"):  # nothing is lost with it
             stream.seek(0)
             stream.truncate()
             stream.write(head)
@@ -97,7 +99,12 @@ def kept_beside(out: Path, of: str, *, anew: bool = False) -> Generator[Kept]:
             )
         else:
             _read(kept, stream)
-        yield kept
+            kept.empty = not kept.done
+        try:
+            yield kept
+        finally:
+            if kept.empty:
+                kept.remove()
 
 
 def _read(kept: Kept, stream: BinaryIO) -> None:
