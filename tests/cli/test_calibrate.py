@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 
 import msgspec
@@ -241,6 +242,10 @@ def test_two_runs_for_one_artefact_do_not_mix(theodolite: Run, home: Path) -> No
     assert "being written by another process" in refused.stderr
 
 
+def _quiet(command: list[str]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[str]:
     """The address of a Dask scheduler with two workers, on this machine."""
@@ -249,18 +254,15 @@ def cluster(tmp_path: Path) -> Iterator[str]:
     start += ["--no-dashboard", "--scheduler-file", str(address)]
     work = [sys.executable, "-m", "distributed.cli.dask_worker", "--scheduler-file", str(address), "--nthreads", "1"]
     work += ["--no-dashboard", "--no-nanny", "--host", "127.0.0.1", "--local-directory", str(tmp_path)]
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    scheduler = subprocess.Popen(start, **quiet)
+    scheduler = _quiet(start)
     workers: list[subprocess.Popen[bytes]] = []
     try:
         until = time.monotonic() + 30
         while not address.exists() and time.monotonic() < until:
             time.sleep(0.05)
         found = json.loads(address.read_text(encoding="utf-8"))["address"]
-        workers += [subprocess.Popen(work, **quiet) for _ in range(2)]
-        from distributed import Client
-
-        with Client(found) as client:
+        workers += [_quiet(work) for _ in range(2)]
+        with import_module("distributed").Client(found) as client:
             client.wait_for_workers(2, timeout=30)
         yield str(found).removeprefix("tcp://")
     finally:

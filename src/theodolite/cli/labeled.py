@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from theodolite.cli.parallel import pieces
 from theodolite.cli.progress import Progress
 from theodolite.cli.recordings import Recordings
@@ -114,8 +116,10 @@ class Dataset:
             # Who looked says what it is; what it counts among the data know.
             slices = {**own.slices, **given.slices}
             return Label(session=session, known=given.known, task=given.task or own.task, slices=slices)
-        known_good = Label(session=session, known=Known.CLEAN) if self._known_good else None
-        return given or own or known_good
+        if given is None and self._known_good and (own is None or (own.known is None and "kind" not in own.slices)):
+            # What counts it among others stands beside a session that nobody has said anything of.
+            return replace(own or Label(session=session, known=None), known=Known.CLEAN)
+        return given or own
 
 
 class _Beside:
