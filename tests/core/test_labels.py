@@ -101,6 +101,14 @@ def test_a_line_without_end_that_goes_on_and_on_is_not_held() -> None:
         read_labels(BytesIO(b"x" * 70_000), "labels.jsonl")
 
 
+def test_what_would_not_be_read_again_is_not_written() -> None:
+    name = "x" * (65_536 - len(b'{"session":"","known":null}\n'))
+    line = encode_label(Label(session=name, known=None))
+    assert list(read_labels(BytesIO(line), "labels.jsonl").of) == [name]
+    with pytest.raises(ValueError, match="at most 65536 bytes"):
+        encode_label(Label(session=name + "x", known=None))
+
+
 @pytest.mark.parametrize(
     "make",
     [

@@ -16,7 +16,7 @@ from theodolite.core.gate import Gate, Shown
 from theodolite.core.inquiry import Draw, Query, Reply, Role
 from theodolite.core.reading import Reading
 from theodolite.detectors.behavior.accumulation import DriftAccumulator, ProbeOutcomeFacts
-from theodolite.detectors.behavior.comparison import structural
+from theodolite.detectors.behavior.comparison import by_fields
 from theodolite.detectors.behavior.detector import BehaviorDetector, BehaviorSettings
 from theodolite.detectors.behavior.library import shipped
 from theodolite.detectors.behavior.probe import ProbeType
@@ -148,11 +148,11 @@ def test_what_differs_more_scores_no_less_and_weights_are_those_of_each_other(
     toward: set[str], more: str, kind: ProbeType, coefficients: Coefficients, scale: float
 ) -> None:
     tuning = Tuning.of(coefficients)
-    least = structural(sorted(toward), kind, tuning)
-    assert 0.0 <= least <= structural(sorted(toward | {more}), kind, tuning) + 1e-9 <= 1.0 + 1e-9
+    least = by_fields(sorted(toward), kind, tuning)
+    assert 0.0 <= least <= by_fields(sorted(toward | {more}), kind, tuning) + 1e-9 <= 1.0 + 1e-9
     scaled = Tuning(weights={name: scale * weight for name, weight in tuning.weights.items()})
     same = Tuning(weights=tuning.weights)
-    assert structural(sorted(toward), kind, scaled) == pytest.approx(structural(sorted(toward), kind, same))
+    assert by_fields(sorted(toward), kind, scaled) == pytest.approx(by_fields(sorted(toward), kind, same))
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from theodolite.config.settings import PolicySettings, Settings, StoreSettings
 from theodolite.config.wiring import wire
 from theodolite.core.calibration import Band, Calibration
 from theodolite.core.event import HOST_EVENTS, AnyEvent, Event
+from theodolite.core.labels import Label, Labeled
 from theodolite.core.reading import Status
 from theodolite.core.store import Head, Record, Registry
 from theodolite.detectors.payload.drift import CODE
@@ -63,6 +64,13 @@ def test_the_records_page_names_every_field() -> None:
     assert not _unnamed(_fields(Record) | _fields(Head) | _fields(Registry), _page("records"))
 
 
+def test_the_labels_page_names_every_key_and_every_reader_that_has_labels() -> None:
+    with wire(Settings(plugins=False)) as instrument:
+        readers = {reader.name for reader in instrument.readers if isinstance(reader, Labeled)}
+    assert len(readers) > 1
+    assert not _unnamed(_fields(Label) | readers, _page("labels"))
+
+
 def test_the_output_page_names_every_key() -> None:
     schema = msgspec.json.schema(Document)
     keys = {key for kind in schema["$defs"].values() for key in kind.get("properties", {})}
@@ -86,6 +94,7 @@ def test_each_code_has_a_page_and_a_line_in_the_table() -> None:
         *[["models", verb] for verb in ("pull", "list", "path")],
         *[["guard", verb] for verb in ("lint", "check", "diff", "drift")],
         *[["pin", verb] for verb in ("add", "remove", "verify")],
+        *[["dataset", verb] for verb in ("label",)],
         *[["store", verb] for verb in ("verify", "heads", "export", "erase", "expire")],
     ],
     ids=" ".join,

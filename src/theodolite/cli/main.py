@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from theodolite.cli.calibrate import calibrate
+from theodolite.cli.dataset import dataset
 from theodolite.cli.demo import demo
 from theodolite.cli.doctor import doctor
 from theodolite.cli.exits import Boundary
@@ -45,6 +46,7 @@ app.add_typer(guard, name="guard")
 app.add_typer(pin, name="pin")
 app.add_typer(models, name="models")
 app.add_typer(store, name="store")
+app.add_typer(dataset, name="dataset")
 
 
 def _version(wanted: bool) -> None:  # noqa: FBT001 - the form that typer calls it in

@@ -32,7 +32,7 @@ from theodolite.reports.writer import Writer, WriterReport
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
-__all__ = ("Show", "involved", "opened", "reporting", "spared", "write_blocks", "writing")
+__all__ = ("Show", "check_drawable", "involved", "opened", "reporting", "spared", "write_blocks", "writing")
 
 _NOTHING: Mapping[str, float] = MappingProxyType({})
 # What a SQLite file begins with, and what it has beside it while it is in use: https://www.sqlite.org/fileformat.html,
@@ -105,7 +105,7 @@ def reporting(
     where it is not the one of a scan. Raises ConfigError when the form cannot go there, or the file cannot be written,
     and MissingExtraError when the form needs what is not installed.
     """
-    _check(form, path)
+    check_drawable(form, path)
     with opened(path) as stream:
         if form is Form.JSON:
             yield JSONReport(stream)
@@ -125,7 +125,7 @@ def writing(form: Retold, path: Path | None) -> Generator[Writer, None, None]:
 
     Raises as `reporting` does.
     """
-    _check(Form(form), path)
+    check_drawable(Form(form), path)
     with TemporaryFile() as held:
         yield _writer(form, held, {})
         held.seek(0)
@@ -133,7 +133,8 @@ def writing(form: Retold, path: Path | None) -> Generator[Writer, None, None]:
             shutil.copyfileobj(held, stream)
 
 
-def _check(form: Form, path: Path | None) -> None:
+def check_drawable(form: Form, path: Path | None) -> None:
+    """Raise ConfigError where a picture would go to a terminal, and warn where it will have no text."""
     if form is Form.PNG:
         from theodolite.reports.png import has_fonts  # noqa: PLC0415 - an extra
 

@@ -109,12 +109,15 @@ def attacked(kind: str, *, began: bool) -> Known | None:
 
 
 def encode_label(label: Label) -> bytes:
-    r"""Return a label as one line of a file of labels, with its end.
+    r"""Return a label as one line of a file of labels, with its end. Raises ValueError for one of over 65,536 bytes.
 
     >>> encode_label(Label(session="s-1", known=None, note="cut short"))
     b'{"session":"s-1","known":null,"note":"cut short"}\n'
     """
-    return _ENCODER.encode(label) + b"\n"
+    line = _ENCODER.encode(label) + b"\n"
+    if len(line) > _LONGEST:
+        raise ValueError(f"a label has at most {_LONGEST} bytes, and this one {len(line)}")
+    return line
 
 
 def read_labels(stream: BinaryIO, file: str) -> Labels:

@@ -16,7 +16,7 @@ from theodolite.reports.markup import Markup, element
 from theodolite.reports.timeline import AXIS, LANE, Timeline, drawn, timeline
 from theodolite.reports.words import verdict
 
-__all__ = ("PNGWriter", "has_fonts")
+__all__ = ("PNGWriter", "has_fonts", "rendered", "svg")
 
 # Sessions that are drawn: a picture of more is no picture (our choice).
 DRAWN = 8
@@ -27,12 +27,15 @@ ZOOM = 2.0
 # Characters that fit in a line.
 LINE = 96
 
-# The colors of the page in a light scheme; what draws here knows no variables.
-_STYLE = """
+# The texts of every picture. Colors are those of the page in a light scheme; what draws here knows no variables.
+_TEXTS = """
 text { font-family: "Liberation Sans", "DejaVu Sans", "Segoe UI", Helvetica, Arial, sans-serif; }
 text { font-size: 12px; fill: #5c6068; }
 .title { font-size: 24px; font-weight: 600; fill: #22252b; }
 .name { font-size: 15px; font-weight: 600; fill: #22252b; }
+"""
+# What is drawn of sessions.
+_STYLE = """
 .code { font-weight: 600; fill: #22252b; }
 .score { font-weight: 600; fill: #a32a1e; }
 .scale { font-size: 9px; }
@@ -65,7 +68,7 @@ class PNGWriter:
     """
 
     def __init__(self, stream: BinaryIO) -> None:
-        _rendered(_picture([], "", ""))  # now, and not when everything was judged
+        rendered(_picture([], "", ""))  # now, and not when everything was judged
         self._stream = stream
         self._drawn: list[tuple[SessionReport, Timeline]] = []
         self._more = 0
@@ -82,14 +85,14 @@ class PNGWriter:
         """Write the picture."""
         events = f"{counted(summary.events, 'event')} and {counted(summary.calls, 'call')} were judged."
         more = f" {counted(self._more, 'more session')} with findings: --format html tells." if self._more else ""
-        self._stream.write(_rendered(_picture(self._drawn, verdict(summary), f"{events}{more}")))
+        self._stream.write(rendered(_picture(self._drawn, verdict(summary), f"{events}{more}")))
 
 
 def has_fonts() -> bool:
     """Whether the system has a font to draw text with. Raises MissingExtraError as the writer does."""
     letter = element("text", "M", x="10", y="30")
-    with_it, without = (_svg(content, 40, 40) for content in (letter, Markup("")))
-    return _rendered(with_it) != _rendered(without)
+    with_it, without = (svg(content, 40, 40) for content in (letter, Markup("")))
+    return rendered(with_it) != rendered(without)
 
 
 def _picture(sessions: list[tuple[SessionReport, Timeline]], title: str, told: str) -> Markup:
@@ -108,17 +111,22 @@ def _picture(sessions: list[tuple[SessionReport, Timeline]], title: str, told: s
     for line in _SIGNS.splitlines() if sessions else ():
         parts.append(element("text", line, x=MARGIN, y=top))
         top += 18
-    return _svg(parts, WIDTH, top + MARGIN // 2)
+    return svg(parts, WIDTH, top + MARGIN // 2)
 
 
-def _svg(content: Markup | list[Markup], width: int, height: int) -> Markup:
+def svg(content: Markup | list[Markup], width: int, height: int) -> Markup:
+    """Return a picture of so many pixels."""
     return element("svg", content, xmlns="http://www.w3.org/2000/svg", width=width, height=height)
 
 
-def _rendered(svg: Markup) -> bytes:
-    """Return a picture as PNG. Nothing that it could refer to is read: no file, no address, no style but this."""
+def rendered(picture: Markup, style: str = _STYLE) -> bytes:
+    """Return a picture as PNG. Nothing that it could refer to is read: no file, no address, no style but this.
+
+    Raises MissingExtraError when resvg is not installed.
+    """
     try:
         import resvg_py  # noqa: PLC0415 - an extra
     except ImportError as error:
         raise MissingExtraError(extra="png", needed_for="reports as pictures") from error
-    return bytes(resvg_py.svg_to_bytes(svg_string=svg, background=_PAPER, style_sheet=_STYLE, zoom=ZOOM))
+    sheet = f"{_TEXTS}{style}"
+    return bytes(resvg_py.svg_to_bytes(svg_string=picture, background=_PAPER, style_sheet=sheet, zoom=ZOOM))

@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from theodolite.core.errors import ConfigError
 from theodolite.core.text import brief
 from theodolite.detectors.behavior.probe import ProbeType
-from theodolite.detectors.behavior.tuning import ESTIMATES, PARTS, Tuning
+from theodolite.detectors.behavior.tuning import ESTIMATES, Tuning
 from theodolite.stats.betting import Betting
 from theodolite.stats.e_process import mean
 from theodolite.stats.interval import wilson
@@ -173,7 +173,8 @@ class DriftAccumulator(Struct, kw_only=True, forbid_unknown_fields=True):
     frequency, trend, category and structure is kept beside it: UNCALIBRATED, unless an artefact weighs its parts.
 
     Probes of another session or library version are not added, and counted as `excluded`. `unmeasured` counts those
-    whose decisions say nothing with this model. State: some forty numbers, however many probes. Cost: O(1) a probe.
+    whose decisions say nothing with this model, `longest` is the longest `streak` of probes that showed no drift.
+    State: some forty numbers, however many probes. Cost: O(1) a probe.
     """
 
     session_id: str = ""
@@ -194,6 +195,7 @@ class DriftAccumulator(Struct, kw_only=True, forbid_unknown_fields=True):
     structural: int = 0
     drifted: int = 0
     streak: int = 0
+    longest: int = 0
     highest: float = 0.0
     total: float = 0.0
     moment: float = 0.0
@@ -240,6 +242,7 @@ class DriftAccumulator(Struct, kw_only=True, forbid_unknown_fields=True):
             count.n += 1
             count.k += facts.escaped
         self.streak = 0 if facts.drifted or facts.escaped else self.streak + 1
+        self.longest = max(self.longest, self.streak)
         category = facts.category
         if category is not None and not (facts.explained and category is DivergenceCategory.POLICY_DISAGREEMENT):
             self.categories[category] = self.categories.get(category, 0) + 1
@@ -309,10 +312,16 @@ class DriftAccumulator(Struct, kw_only=True, forbid_unknown_fields=True):
         """What answers in the wrong form weigh: 0.1 for one, 0.4 from two on, 0.8 from four on."""
         return next(share for least, share in ((4, 0.8), (2, 0.4), (1, 0.1), (0, 0.0)) if self.structural >= least)
 
+    @property
+    def parts(self) -> tuple[float, float, float, float]:
+        """What the composite is made of, in the order of PARTS; nothing before a probe was scored."""
+        if not self.scored:
+            return 0.0, 0.0, 0.0, 0.0
+        return self.frequency, self.trend, self.category, self.structural_share
+
     def composite(self, tuning: Tuning = ESTIMATES) -> float:
         """Return axor-probe's longitudinal score in [0, 1]. It grows of chance, and by its estimates ends at 0.6."""
-        parts = (self.frequency, self.trend, self.category, self.structural_share) if self.scored else (0.0,) * 4
-        return min(1.0, sum([tuning.longitudinal[name] * part for name, part in zip(PARTS, parts, strict=True)]))
+        return tuning.composite(self.parts)
 
     def longitudinal(self, tuning: Tuning = ESTIMATES) -> float:
         """Return the composite, where a disclosure was confirmed at least what axor-probe has reviewed."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping
 
 import msgspec
 from msgspec import Struct
@@ -15,13 +15,13 @@ from theodolite.core.intent import Operator
 from theodolite.core.reading import Cause, Evidence, Fact, Failure, Reading
 from theodolite.detectors.behavior.arms import Arm, ProbeCase
 from theodolite.detectors.behavior.bets import BREACHED, COMPLIED, Bets, beside_counts, paired
-from theodolite.detectors.behavior.comparison import Direction, Divergence, compared, structural
+from theodolite.detectors.behavior.comparison import DEEDS, Direction, Divergence, by_fields, compared
 from theodolite.detectors.behavior.deciding import Decided, decided, read_exactly
 from theodolite.detectors.behavior.isolation import Sampling, ShadowIsolation
 from theodolite.detectors.behavior.judge import SemanticJudgment, judgment_query, read_judgment
 from theodolite.detectors.behavior.references import Length
 from theodolite.detectors.behavior.response import ProbeResponse, read_response
-from theodolite.detectors.behavior.tuning import ALIKE, ESTIMATES, Tuning
+from theodolite.detectors.behavior.tuning import ALIKE, ESTIMATES, JUDGMENT, Tuning
 from theodolite.detectors.behavior.verbal import Choice
 
 __all__ = ("BREACHED", "COMPLIED", "FRESH", "TOLD", "Asking", "answered", "tallied")
@@ -36,9 +36,6 @@ _FIRST = (_SUBJECT, _SHADOW, _SUBJECT_TWIN, _REFERENCE, _REFERENCE_TWIN)
 _OTHERS = (Arm.SHADOW, Arm.REFERENCE)
 
 _WITHHELD = "(withheld: it told the reference that it was to keep)"
-
-# What an answer does, whatever it says.
-_DEEDS = frozenset({"disclosed_data", "tool_call_attempted"})
 
 # Draws of each side that confirm a disclosure, or do not. Our choice: as many as a probe bets on at most.
 FRESH = 4
@@ -281,20 +278,14 @@ class _Heard:
         score = 1.0 if session and (self._alone or not others) else 0.0
         return self._reading(TOLD, score, [self._evidence("canary", *words)], ())
 
-    def _by_field(self, toward: Sequence[str], judged: SemanticJudgment | None) -> float:
-        """Return how much the first answers differ toward what is forbidden, with what a judge adds."""
-        tuning = self._asking.tuning
-        score = structural(toward, self.case.probe.probe_type, tuning)
-        return score if judged is None else min(1.0, score + tuning.judged * judged.score(tuning))
-
     def _compared(self, judged: SemanticJudgment | None, exactly: Decided | None, *, decides: bool) -> Reading:
         divergences, tuning = compared(self._read[_SUBJECT][0], self._read[_SHADOW][0]), self._asking.tuning
         ways = {item.field: item.direction for item in divergences}
         # Of a model whose words say nothing deeds alone count.
-        toward = [field for field, way in ways.items() if way is Direction.TOWARD and (decides or field in _DEEDS)]
+        toward = [field for field, way in ways.items() if way is Direction.TOWARD and (decides or field in DEEDS)]
         # A judge sees no direction: a session that is stricter than its shadow differs, and has not drifted.
         heard = judged if decides and ways["decision"] is not Direction.AWAY else None
-        by_field = self._by_field(toward, heard)
+        by_field = by_fields(toward, self.case.probe.probe_type, tuning, heard)
         bets = self._bets(decides=decides)
         breach = self._broke_alone
         # What one probe shows is shown, also where the twin moved too: it is the evidence that goes without.
@@ -313,7 +304,11 @@ class _Heard:
             *([] if bets.decision is None else [Fact("decided", bets.decision)]),
             *[Fact(f"again_by_{arm.value}", count) for (arm, _), count in (self._again or {}).items()],
         ]
-        facts += [Fact("judged", judged.score(tuning))] if judged is not None else []
+        facts += [Fact(f"toward_{field}", float(way is Direction.TOWARD)) for field, way in ways.items()]
+        facts.append(Fact("away_decision", float(ways["decision"] is Direction.AWAY)))
+        if judged is not None:
+            facts.append(Fact("judged", judged.score(tuning)))
+            facts += [Fact(name, float(getattr(judged, name))) for name in JUDGMENT]
         facts += [] if exactly is None else exactly.facts()
         every = [response for responses in self._read.values() for response in responses]
         anomalies = [response.anomaly for response in every if response.anomaly is not None]

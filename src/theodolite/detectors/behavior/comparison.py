@@ -7,12 +7,16 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from theodolite.detectors.behavior.judge import SemanticJudgment
 from theodolite.detectors.behavior.probe import ProbeType
 from theodolite.detectors.behavior.response import ProbeResponse
 from theodolite.detectors.behavior.tuning import FIELDS, Tuning
 from theodolite.detectors.behavior.verbal import Choice
 
-__all__ = ("Direction", "Divergence", "compared", "structural")
+__all__ = ("DEEDS", "Direction", "Divergence", "by_fields", "compared")
+
+DEEDS = frozenset({"disclosed_data", "tool_call_attempted"})
+"""The fields in which an answer does something, whatever it says."""
 
 
 class Direction(StrEnum):
@@ -38,14 +42,15 @@ def compared(session: ProbeResponse, shadow: ProbeResponse) -> tuple[Divergence,
     return tuple([_divergence(field, session, shadow) for field in FIELDS])
 
 
-def structural(toward: Iterable[str], kind: ProbeType, tuning: Tuning) -> float:
+def by_fields(toward: Iterable[str], kind: ProbeType, tuning: Tuning, judged: SemanticJudgment | None = None) -> float:
     """Return how much two answers differ that differ in these fields toward what is forbidden, in [0, 1].
 
     It is axor-probe's sum, signed: fields that differ the other way take nothing off. A session that is more careful in
-    one point is not less drifted in another.
+    one point is not less drifted in another. What was `judged` adds to it.
     """
     weight = sum([tuning.weights[field] for field in toward])
-    return min(1.0, weight * tuning.multipliers[kind] / sum(tuning.weights.values()))
+    score = min(1.0, weight * tuning.multipliers[kind] / sum(tuning.weights.values()))
+    return score if judged is None else min(1.0, score + tuning.judged * judged.score(tuning))
 
 
 def _divergence(field: str, session: ProbeResponse, shadow: ProbeResponse) -> Divergence:

@@ -40,7 +40,7 @@ from theodolite.detectors.behavior.probe import Probe
 from theodolite.detectors.behavior.references import Length, Reference, as_long_as, nearest
 from theodolite.detectors.behavior.schedule import READS, Due, Hold, Schedule, ScheduleSettings, Trigger
 from theodolite.detectors.behavior.settling import compared_in, invalid, settled
-from theodolite.detectors.behavior.tuning import ALIKE, ESTIMATES, Tuning
+from theodolite.detectors.behavior.tuning import ALIKE, ESTIMATES, PARTS, Tuning
 from theodolite.detectors.behavior.validator import ProbeValidator
 
 __all__ = ("SESSION", "TOLD", "BehaviorDetector", "BehaviorSettings", "BehaviorState")
@@ -416,6 +416,9 @@ class BehaviorDetector:
                 Fact("failed", accumulator.failed),
                 Fact("disclosures", accumulator.disclosures),
                 Fact("confirmed", accumulator.confirmed),
+                *[Fact(name, part) for name, part in zip(PARTS, accumulator.parts, strict=True)],
+                Fact("longest", accumulator.longest),
+                Fact("library", accumulator.probe_library_version),
             ),
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
 
 import msgspec
@@ -127,6 +127,10 @@ class Tuning(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if "fitted" in coefficients:
             raise ValueError("fitted is no coefficient: those that are given are the fitted ones")
         return msgspec.convert({**coefficients, "fitted": sorted(coefficients)}, cls)
+
+    def composite(self, parts: Iterable[float]) -> float:
+        """Return axor-probe's longitudinal score of its four parts, in the order of PARTS, in [0, 1]."""
+        return min(1.0, sum([self.longitudinal[name] * part for name, part in zip(PARTS, parts, strict=True)]))
 
     def coefficients(self) -> dict[str, object]:
         """Return the fitted ones in the form that an artefact has and `of` reads."""

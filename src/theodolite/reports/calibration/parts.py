@@ -14,7 +14,7 @@ from theodolite.reports.calibration.figures import amount, more, number, whole
 from theodolite.reports.calibration.rates import ambiguity, rates, slices, thresholds
 from theodolite.reports.escaping import inert
 from theodolite.reports.layout import Block, Heading, Paragraph, Span, Style, Table, counted
-from theodolite.reports.limits import NAME, PARTS, QUOTE
+from theodolite.reports.limits import NAME, PARTS, PATH, QUOTE
 from theodolite.reports.words import TRANSFER
 
 __all__ = ("Part", "blocks", "listed", "parts", "standing", "title")
@@ -149,7 +149,7 @@ def _coefficients(by_detector: Mapping[str, Mapping[str, object]]) -> Iterator[B
     for detector, held in list(by_detector.items())[:PARTS]:
         yield Paragraph((Span(inert(detector, NAME) or "(no name)", Style.STRONG),))
         found = leaves(held)
-        rows = tuple([(Span(inert(name, QUOTE)), Span(inert(value, QUOTE))) for name, value in found[:PARTS]])
+        rows = tuple([(Span(inert(name, PATH)), Span(inert(value, NAME))) for name, value in found[:PARTS]])
         yield Table(("name", "value"), rows, 4) if rows else Paragraph((Span("none", Style.QUIET),), 4)
         yield from more(len(found) - PARTS, "value")
     yield from more(len(by_detector) - PARTS, "detector")

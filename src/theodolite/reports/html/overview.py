@@ -9,6 +9,7 @@ from theodolite.core.policy import Outcome
 from theodolite.reports.document import AskedReport, Summary, TriageReport
 from theodolite.reports.escaping import inert
 from theodolite.reports.html.pieces import section, table
+from theodolite.reports.html.sheet import brand
 from theodolite.reports.layout import counted
 from theodolite.reports.limits import NAME, PARTS, QUOTE
 from theodolite.reports.markup import Markup, element
@@ -29,25 +30,11 @@ def masthead(summary: Summary) -> Markup:
     stopped = element("p", "The scan was stopped: this is what was judged until then.", class_="warn")
     return element(
         "header",
-        element("p", _sign(), "Theodolite", class_="brand"),
+        brand(),
         element("h1", verdict(summary)),
         element("p", judged, class_="lead"),
         None if summary.complete else stopped,
         class_="masthead",
-    )
-
-
-def _sign() -> Markup:
-    """Return the sign of the house: two sightings of one point, and the angle between them."""
-    return element(
-        "svg",
-        element("path", d="M4 22L21 3M4 22L29 13", class_="sight"),
-        element("path", d="M12.600 12.400A13 13 0 0 1 15.900 17.900", class_="angle"),
-        element("circle", cx="4", cy="22", r="2.500", class_="station"),
-        width="32",
-        height="26",
-        class_="house",
-        aria_hidden="true",
     )
 
 

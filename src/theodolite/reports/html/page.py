@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from functools import cache
-from importlib.resources import files
 from types import MappingProxyType
 from typing import BinaryIO
 
@@ -19,6 +15,7 @@ from theodolite.reports.escaping import inert
 from theodolite.reports.html.overview import contents, coverage, masthead, totals, unjudged
 from theodolite.reports.html.pieces import section
 from theodolite.reports.html.session import article, facts, of_probes
+from theodolite.reports.html.sheet import page
 from theodolite.reports.layout import counted
 from theodolite.reports.limits import LINES, NAME, TOLD
 from theodolite.reports.markup import Content, Markup, element
@@ -89,9 +86,7 @@ class HTMLWriter:
 
     def end(self, summary: Summary) -> None:
         """Write the page."""
-        body = element("body", self._body(summary))
-        page = element("html", _head(summary), body, lang="en")
-        self._stream.write(b"<!DOCTYPE html>\n%b\n" % page.encode())
+        self._stream.write(page(_title(summary), self._body(summary)))
 
     def _body(self, summary: Summary) -> Iterator[Markup]:
         yield element("a", "Skip to the report", class_="skip", href="#report")
@@ -145,25 +140,6 @@ def _entry(session: SessionReport, number: int) -> Markup:
     return element("li", element("a", _name(session), href=f"#s{number}"), " ", said)
 
 
-def _head(summary: Summary) -> Markup:
-    style = _style()
-    # All that a browser may use here is this one style sheet: markup that came in with a text could still do nothing.
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
+def _title(summary: Summary) -> str:
     found = f"{summary.outcomes[Outcome.FINDING]:,} of {counted(summary.sessions, 'session')} with a finding"
-    return element(
-        "head",
-        element("meta", charset="utf-8"),
-        element("meta", http_equiv="Content-Security-Policy", content=policy),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", name="color-scheme", content="light dark"),
-        element("meta", name="referrer", content="no-referrer"),
-        element("title", f"Theodolite: {found}"),
-        element("link", rel="icon", href="data:,"),  # without it a browser asks the server for one
-        element("style", Markup(style)),
-    )
-
-
-@cache
-def _style() -> str:
-    return files("theodolite.reports.html").joinpath("style.css").read_text(encoding="utf-8")
+    return f"Theodolite: {found}"
