@@ -132,3 +132,41 @@ def test_a_note_of_a_kept_document_is_made_inert(saw: Saw, note: Alarm) -> None:
     kept = session_report(saw((note(),), outcome=Outcome.CLEAN))
     hostile = replace(kept, signals=(replace(kept.signals[0], code="a\x1b.x"),))
     assert notes_of(hostile) == "noted a\\x1b.x 0.96"
+
+
+class TestTransfer:
+    """A report says once, in one sentence, that thresholds of others' sessions are not those of this agent."""
+
+    SAID = (
+        "REFERENCE thresholds do not transfer by themselves: `theodolite calibrate SESSIONS --known-good --out "
+        "calibration.json` fits them to clean sessions of your own agent."
+    )
+
+    def _forms(self, *sessions: Sighting) -> list[str]:
+        page, totals, lines = BytesIO(), Totals(), list[str]()
+        reports = (
+            WriterReport(HTMLWriter(page)),
+            TextReport(lambda blocks: lines.extend(plain(blocks))),
+        )
+        for session in sessions:
+            totals.add(session)
+            for report in reports:
+                report.add(session)
+        for report in reports:
+            report.end(totals, Run(version="1.0"))
+        shown = re.sub(r"<[^>]*>", "", page.getvalue().decode().partition("</style>")[2])
+        return [" ".join(text.split()) for text in ("".join(lines), shown)]
+
+    def test_it_is_said_once_where_a_reference_graded_a_score(self, saw: Saw, alarm: Alarm) -> None:
+        quiet = alarm(level=Level.CLEAR)
+        for sessions in ([saw((alarm(), alarm("fusion.call")))], [saw((quiet,), outcome=Outcome.CLEAN)] * 3):
+            assert [text.count(self.SAID) for text in self._forms(*sessions)] == [1, 1]
+
+    @pytest.mark.parametrize("status", [status for status in Status if status is not Status.REFERENCE])
+    def test_it_is_not_said_of_other_thresholds(self, saw: Saw, alarm: Alarm, status: Status) -> None:
+        session = saw((alarm(status=status),))
+        assert not any("--known-good" in text for text in self._forms(session))
+
+    def test_it_is_not_said_where_nobody_scored(self, saw: Saw, failure: Alarm) -> None:
+        for session in (saw((), outcome=Outcome.CLEAN), saw((failure(),), outcome=Outcome.FAILED)):
+            assert not any("--known-good" in text for text in self._forms(session))

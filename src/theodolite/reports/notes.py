@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from theodolite.core.reading import Level, Reading, Signal, Status
@@ -10,9 +10,10 @@ from theodolite.reports.document import SessionReport
 from theodolite.reports.escaping import inert
 from theodolite.reports.findings import findings
 from theodolite.reports.limits import NAME, SAID
+from theodolite.reports.words import TRANSFER
 from theodolite.runtime.replay import Sighting
 
-__all__ = ("notable", "notes", "notes_of")
+__all__ = ("notable", "notes", "notes_of", "transfer")
 
 
 class _Alarm(NamedTuple):
@@ -56,6 +57,15 @@ def notes_of(session: SessionReport) -> str:
         if signal.level is not Level.CLEAR and signal.score is not None and _measured(signal.status)
     ]
     return _line(found, {(one.code, seq) for one in session.findings for seq in one.calls})
+
+
+def transfer(statuses: Collection[Status]) -> str:
+    """Return what a report notes of thresholds that were fitted on others' sessions; nothing where none graded a score.
+
+    >>> transfer([Status.EXACT, Status.CALIBRATED])
+    ''
+    """
+    return TRANSFER if Status.REFERENCE in statuses else ""
 
 
 def _measured(status: Status) -> bool:

@@ -18,7 +18,7 @@ from theodolite.reports.entries import call_report
 from theodolite.reports.escaping import inert
 from theodolite.reports.layout import Block, Heading, Paragraph, Span, Style, Table, counted, plain
 from theodolite.reports.limits import LINES, NAME, PARTS, QUOTE, TOLD
-from theodolite.reports.notes import notes
+from theodolite.reports.notes import notes, transfer
 from theodolite.reports.probes import used
 from theodolite.reports.reasons import FUSED, score
 from theodolite.reports.session import every_call, place, session_blocks, where
@@ -264,6 +264,8 @@ def _opening(totals: Totals, run: Run) -> Iterator[Block]:
     yield Heading((Span(title, Style.STRONG),))
     graded = f"by the calibration {inert(run.calibration, NAME)}" if run.calibration else "by the shipped thresholds"
     yield Paragraph((Span(f"Graded {graded}.", Style.QUIET),))
+    if note := transfer(totals.statuses):
+        yield Paragraph((Span(note, Style.QUIET),))
     if not run.complete:
         yield Paragraph((Span("The scan was stopped: this is what was judged until then.", Style.WARN),))
 

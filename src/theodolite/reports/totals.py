@@ -12,7 +12,7 @@ from msgspec import Struct
 from theodolite.core.coverage import Coverage, Sight
 from theodolite.core.policy import Action, Outcome
 from theodolite.core.reader import Unreadable
-from theodolite.core.reading import Cause, Failure
+from theodolite.core.reading import Cause, Failure, Status
 from theodolite.reports.document import SessionReport
 from theodolite.reports.findings import Finding, findings
 from theodolite.reports.triage import FRESH, Mark, Standing, Triaged, asked, left
@@ -119,8 +119,9 @@ class Totals:
     """Counts over sessions, as they were judged or as documents hold them, in memory that does not grow with them.
 
     `outcomes`, `actions` and `findings` count without the findings that are not new; `settled` are the sessions of
-    which only such findings would count, and `standings` counts all findings by their standing. `actions` leaves out
-    sessions of documents, which do not tell what each finding asks for.
+    which only such findings would count, and `standings` counts all findings by their standing. `statuses` counts all
+    scores by what their threshold rests on. `actions` leaves out sessions of documents, which do not tell what each
+    finding asks for.
     """
 
     def __init__(self) -> None:
@@ -128,6 +129,7 @@ class Totals:
         self.actions: Counter[Action] = Counter()
         self.findings: Counter[str] = Counter()
         self.standings: Counter[Standing] = Counter()
+        self.statuses: Counter[Status] = Counter()
         self.settled = 0
         self.calls = 0
         self.refused = 0
@@ -190,6 +192,8 @@ class Totals:
             for signal in decision.signals:
                 if isinstance(signal.said, Failure):
                     self._failed(item.session, signal.said)
+                else:
+                    self.statuses[signal.status] += 1
 
     def _told(self, item: SessionReport) -> None:
         self._came_to(item.counts_as, item.reader)
@@ -200,6 +204,8 @@ class Totals:
             if said.cause is not None:
                 failure = Failure(detector=said.detector, version=said.version, cause=said.cause, detail=said.detail)
                 self._failed(item.session_id, failure)
+            else:
+                self.statuses[said.status] += 1
 
     def _came_to(self, outcome: Outcome | None, reader: str) -> None:
         if outcome is None:

@@ -13,6 +13,7 @@ from theodolite.reports.html.sheet import brand
 from theodolite.reports.layout import counted
 from theodolite.reports.limits import NAME, PARTS, QUOTE
 from theodolite.reports.markup import Markup, element
+from theodolite.reports.notes import transfer
 from theodolite.reports.probe_words import known_of
 from theodolite.reports.totals import Totals
 from theodolite.reports.trusted import trusting, unmet
@@ -23,8 +24,8 @@ __all__ = ("contents", "coverage", "masthead", "totals", "unjudged")
 _KINDS = {Outcome.FINDING: "bad", Outcome.FAILED: "warn", Outcome.NOT_ENOUGH_EVIDENCE: "warn", Outcome.CLEAN: "good"}
 
 
-def masthead(summary: Summary) -> Markup:
-    """Return the head of the page: the verdict in a sentence, and by what it was graded."""
+def masthead(summary: Summary, counts: Totals) -> Markup:
+    """Return the head of the page: the verdict in a sentence, by what it was graded, and what that rests on."""
     graded = f"the calibration {inert(summary.calibration, NAME)}" if summary.calibration else "the shipped thresholds"
     judged = f"{counted(summary.events, 'event')} and {counted(summary.calls, 'call')} were judged by {graded}."
     stopped = element("p", "The scan was stopped: this is what was judged until then.", class_="warn")
@@ -33,6 +34,7 @@ def masthead(summary: Summary) -> Markup:
         brand(),
         element("h1", verdict(summary)),
         element("p", judged, class_="lead"),
+        element("p", note, class_="quiet") if (note := transfer(counts.statuses)) else None,
         None if summary.complete else stopped,
         class_="masthead",
     )

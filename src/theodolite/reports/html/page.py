@@ -90,7 +90,7 @@ class HTMLWriter:
 
     def _body(self, summary: Summary) -> Iterator[Markup]:
         yield element("a", "Skip to the report", class_="skip", href="#report")
-        yield masthead(summary)
+        yield masthead(summary, self._counts)
         yield contents([entry for entries in self._index.values() for entry in entries])
         yield element("main", self._main(summary), id="report", tabindex="-1")
         clean = element("p", "Clean means that nobody who could look alarmed, no more.")
