@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer.core import TyperGroup
 
-from theodolite.cli.choices import Form, ShortForm
+from theodolite.cli.choices import Form, ShortForm, alternatives, one_of
 from theodolite.cli.exits import answering
+from theodolite.cli.looks import Look
 from theodolite.cli.options import ALONE, ConfigFile, JobsOption, Model, Output, ReaderName, ShortFormat, System
 
 if TYPE_CHECKING:
     from typer._click.core import Context
 
-__all__ = ("EXAMPLES", "calibrate", "fit", "verify")
+__all__ = ("EXAMPLES", "calibrate", "diff", "fit", "show", "verify")
 
 EXAMPLES = """Examples:
 
@@ -210,3 +211,42 @@ def verify(  # noqa: PLR0913, PLR0917 - as above
             output=output,
         )
         raise typer.Exit(verify_rates(request, calibration))
+
+
+@calibrate.command(epilog="Example: theodolite calibrate show calibration.json --format html --output calibration.html")
+def show(
+    calibration: _Artefact,
+    form: Annotated[
+        Look,
+        typer.Option(
+            "--format",
+            "-f",
+            parser=one_of(Look),
+            metavar=alternatives(Look),
+            help="text and html for people, json for programs, png for its pictures.",
+        ),
+    ] = Look.TEXT,
+    output: Output = None,
+) -> None:
+    """Tell what an artefact rests on: thresholds, rates with intervals, slices, and what it does not support."""
+    with answering():
+        from theodolite.cli.calibration_showing import show as shown  # noqa: PLC0415 - as above
+
+        raise typer.Exit(shown(calibration, form, output))
+
+
+@calibrate.command(epilog="Example: theodolite calibrate diff old.json calibration.json")
+def diff(
+    before: Annotated[Path, typer.Argument(metavar="A", help="The artefact that was.")],
+    after: Annotated[Path, typer.Argument(metavar="B", help="The artefact that is to be.")],
+    form: ShortFormat = ShortForm.TEXT,
+    output: Output = None,
+) -> None:
+    """Tell how two artefacts differ, and which of their codes alarm earlier or later.
+
+    Exit status: 0 they say the same, 1 they differ, 2 one of them is no artefact.
+    """
+    with answering():
+        from theodolite.cli.calibration_showing import differ  # noqa: PLC0415 - as above
+
+        raise typer.Exit(differ(before, after, form, output))
