@@ -158,8 +158,14 @@ class Calibration(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
         return threshold.confirmed if threshold is not None else not self.thresholds
 
     def covers(self, said: Reading, agent: str, models: Collection[str]) -> bool:
-        """Whether this artefact was fitted for that detector version and, if CALIBRATED, for that agent and model."""
+        """Whether this artefact was fitted for that detector version and, if CALIBRATED, for that agent and model.
+
+        Of a probe it is also about the version of the library.
+        """
         if self.versions.get(said.detector) != said.version:
+            return False
+        asked_from = said.fact("library")
+        if self.probes and isinstance(asked_from, str) and asked_from != self.probes:
             return False
         if self.status is Status.REFERENCE:
             return True
