@@ -293,3 +293,13 @@ def test_no_bytes_raise_anything_but_a_calibration_error(document: bytes) -> Non
 def test_probes_of_another_library_are_stale(fitted_with: str, asked_from: str, status: Status) -> None:
     said = replace(reading(), facts=(Fact("library", asked_from),))
     assert grade(said, BANDS, artefact(probes=fitted_with), **OF_THE_DATASET).status is status
+
+
+@pytest.mark.parametrize("depth", [9, 500, 100_000])
+def test_coefficients_are_not_nested_without_end(depth: int) -> None:
+    nested = b'{"a":' * depth + b"1" + b"}" * depth
+    document = (
+        artefact(status="REFERENCE").document().replace(b'"agents"', b'"coefficients": ' + nested + b', "agents"')
+    )
+    with pytest.raises(CalibrationError, match=r"is not a calibration artefact"):
+        Calibration.load(document, "deep.json")

@@ -35,10 +35,11 @@ from theodolite.cli.sampling import Line, Piece, Sampling, probed, samples
 from theodolite.cli.stopping import Stop
 from theodolite.cli.telling import tell
 from theodolite.cli.waiting import Waiting
+from theodolite.config.grading import artefact_of
 from theodolite.config.settings import Settings
 from theodolite.config.wiring import Instrument
 from theodolite.core.calibration import Calibration, Dataset
-from theodolite.core.errors import CalibrationError, ConfigError
+from theodolite.core.errors import ConfigError
 from theodolite.core.gate import Gate
 from theodolite.core.labels import Known, Label
 from theodolite.core.reading import Status
@@ -52,7 +53,6 @@ __all__ = (
     "Replayed",
     "Request",
     "Watch",
-    "artefact_of",
     "calibrate_sessions",
     "check_sessions",
     "replay_sessions",
@@ -169,14 +169,6 @@ def settings_of(request: Replayed) -> Settings:
         if not request.jobs.alone:
             raise ConfigError("models are asked from one process: leave --jobs out, or --model")
     return replace(settings, store=replace(settings.store, path="", raw_events="", shelf=""))
-
-
-def artefact_of(path: Path) -> Calibration:
-    """Return the artefact of a file. Raises CalibrationError for what is none."""
-    try:
-        return Calibration.load(path.read_bytes(), str(path))
-    except OSError as error:
-        raise CalibrationError(f"{path} cannot be read ({error.strerror}): name a calibration artefact") from error
 
 
 def _gates_alone(before: Calibration | None, settings: Settings) -> Calibration:

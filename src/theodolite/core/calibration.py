@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from theodolite.core.arguments import is_mapping, is_sequence
 from theodolite.core.assessment import Assessment, Threshold
 from theodolite.core.errors import CalibrationError
 from theodolite.core.gate import Gate
@@ -123,6 +124,8 @@ class Calibration(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
             raise ValueError(f"an artefact is CALIBRATED or REFERENCE, not {self.status}")
         if self.status is Status.CALIBRATED and not (self.agents and self.models):
             raise ValueError("a CALIBRATED artefact must name the agents and models of its dataset")
+        if _deep(self.coefficients):
+            raise ValueError(f"coefficients are nested deeper than {_DEEPEST} levels, which no detector takes")
         for name, gate in self.gates.items():
             if gate.model != name:
                 raise ValueError(f"the gate of {name!r} is that of {gate.model!r}: keep it under its own model")
@@ -171,6 +174,24 @@ class Calibration(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
             return True
         asked = {*models, *said.models}
         return agent in self.agents and bool(asked) and asked <= set(self.models)
+
+
+# Of coefficients: a detector has numbers by name, or by name of what they are about. Our choice, with room.
+_DEEPEST = 8
+
+
+def _deep(given: object) -> bool:
+    """Whether values are nested deeper than anybody writes them."""
+    level = [given]
+    for _ in range(_DEEPEST):
+        inside: list[object] = []
+        for value in level:
+            if is_mapping(value):
+                inside += value.values()
+            elif is_sequence(value):
+                inside += value
+        level = inside
+    return bool(level)
 
 
 def in_force(code: str, band: Band, calibration: Calibration | None) -> Band:
