@@ -220,7 +220,6 @@ def _terms(request: Request, instrument: Instrument, day: str, dataset: Dataset)
         versions=_versions(instrument),
         library=version("theodolite"),
         probes=shipped().version if request.model else "",
-        seconds=frozenset(code for verifier in fleet.verifiers for code in verifier.codes),
         probed=request.model is not None,
         reference=request.reference,
     )
