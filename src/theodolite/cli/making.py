@@ -15,7 +15,7 @@ from theodolite.core.errors import ConfigError
 from theodolite.core.labels import Known
 from theodolite.reports.layout import counted
 
-__all__ = ("make_sessions",)
+__all__ = ("Making", "make_sessions")
 
 
 class Making(Protocol):
