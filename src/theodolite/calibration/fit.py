@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 from msgspec import Struct
@@ -30,7 +30,7 @@ from theodolite.detectors.fusion import CALL, SESSION, Part, Refitted, shipped
 from theodolite.stats.conformal import least
 from theodolite.stats.e_process import Maxima
 
-__all__ = ("Terms", "calibrated", "measured", "parts_in")
+__all__ = ("Terms", "calibrated", "measured", "parts_in", "population")
 
 # Folds of which the sessions are used to fit coefficients, and so for no threshold.
 _FITTED = 2
@@ -108,7 +108,7 @@ def calibrated(table: Table, terms: Terms) -> Calibration:
         probes=terms.probes,
         thresholds=thresholds,
         coefficients=coefficients,
-        population=_population(table, rows),
+        population=population(CALL, [table.scores(CALL)[row] for row in rows]),
         assessments=assessments,
         warnings=tuple(warnings),
     ).signed()
@@ -256,14 +256,15 @@ def _status(table: Table, thresholds: Mapping[str, Threshold], terms: Terms, war
     return Status.REFERENCE if faults else Status.CALIBRATED
 
 
-def _population(table: Table, rows: Rows) -> Population | None:
-    scores: Sequence[float] = table.scores(CALL)
-    held = sorted(scores[row] for row in rows)
+def population(code: str, scores: Iterable[float]) -> Population | None:
+    """Return where the highest scores of clean sessions lay; None of none."""
+    held = sorted(scores)
     if not held:
         return None
-    high, low = held[min(len(held) - 1, int(len(held) * (1 - _HIGH)))], held[int(len(held) * _LOW)]
-    over, under = sum(score > high for score in held), sum(score < low for score in held)
-    return Population(code=CALL, n=len(held), high=high, over=over, low=low, under=under)
+    # By rank, and not as they compare: the bounds of `stats.shift` are for ranks, also where many are equal.
+    above, below = min(len(held) - 1, int(len(held) * (1 - _HIGH))), int(len(held) * _LOW)
+    over = len(held) - 1 - above
+    return Population(code=code, n=len(held), high=held[above], over=over, low=held[below], under=below)
 
 
 def _assessments(table: Table, bands: Mapping[str, Band], terms: Terms) -> Iterator[Assessment]:

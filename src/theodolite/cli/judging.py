@@ -37,6 +37,7 @@ from theodolite.reports.text import tally
 from theodolite.reports.timeline import thresholds
 from theodolite.reports.totals import Origin, Report, Run, Totals
 from theodolite.reports.triage import Triaged
+from theodolite.runtime.population import PopulationWatch
 from theodolite.runtime.purse import Spent
 from theodolite.runtime.replay import Sighting, replay
 
@@ -138,6 +139,8 @@ class Judging:
         self._ended: set[str] = set()
         self._told: set[str] = set()
         self._unmet = set(instrument.settings.tools)
+        fleet = instrument.monitor.fleet
+        self._population = PopulationWatch.of(fleet.calibration, fleet.speakers)
 
     def report(self, judged: Judged, taking: Taking, *, text: Callable[[Show], Report] | None = None) -> None:
         """Judge all, and write the report. Raises what stopped it, when that was told.
@@ -151,6 +154,8 @@ class Judging:
             self._write(report, judged, taking, self._run(scores))
         if self.held.continued:
             say(_continued(self.held.continued, self._store, self._verb.name))
+        if self._population is not None and (words := self._population.state.words):
+            say(words)
 
     def say_result(self) -> None:
         """Say in a line what it came to."""
@@ -220,7 +225,9 @@ class Judging:
     def _asking(self, run: Run) -> Run:
         """Return what there is to say of the scan, with what was used of models until now."""
         reuse = self.instrument.monitor.fleet.reuse
-        return replace(run, asked=self._asked, repeatable=reuse.hits + reuse.misses, known=reuse.hits)
+        population = None if self._population is None else self._population.state
+        run = replace(run, asked=self._asked, repeatable=reuse.hits + reuse.misses, known=reuse.hits)
+        return replace(run, population=population)
 
     def _whole(self, item: Sighting | Unreadable) -> bool:
         """Whether a session came to its end before the stop, if there was one."""
@@ -233,9 +240,16 @@ class Judging:
         if isinstance(item, Sighting):
             origin = taking.take(item, origin)
             self._told.add(item.session)
+            self._count(item)
         self.totals.add(item, origin)
         report.add(item, origin)
         self.progress.sessions = self.totals.sessions
+
+    def _count(self, item: Sighting) -> None:
+        """Count a session that was read whole in its population."""
+        if self._population is not None and not item.unreadable:
+            said = [signal for decision in item.decisions for signal in decision.signals]
+            self._population.take(item.agent, item.models, self._population.highest(said))
 
     @property
     def _asked(self) -> Spent | None:

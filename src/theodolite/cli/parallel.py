@@ -8,7 +8,7 @@ worker would keep travels back with its answer: one process writes to the store.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from functools import lru_cache
 from pathlib import Path
@@ -27,7 +27,7 @@ from theodolite.core.store import Entry, Store
 from theodolite.runtime.replay import Sighting, elsewhere, goes_on, replay
 from theodolite.stores.memory import MemoryStore
 
-__all__ = ("Plan", "Whole", "batches", "instrument_of", "items_of", "judge", "judge_batch", "pieces")
+__all__ = ("Plan", "Whole", "batches", "in_order", "instrument_of", "items_of", "judge", "judge_batch", "pieces")
 
 # Events of a batch: enough work to pay for its journey, and few enough that the batches in flight are small.
 BATCH = 500
@@ -77,7 +77,8 @@ def judge(
     Raises StoreError where `store` cannot keep what it should, and TheodoliteError when a worker dies.
     """
     with pooled(jobs) as pool:
-        for answer in _answers(batches(recorded), _ENCODER.encode(plan), pool):
+        answers = in_order(judge_batch, _ENCODER.encode(plan), batches(recorded), pool)
+        for answer in map(_ANSWER.decode, answers):
             for entry in answer.entries:
                 if store is not None:
                     store.append(entry)
@@ -87,14 +88,17 @@ def judge(
                     yield item
 
 
-def _answers(cut: Iterable[bytes], plan: bytes, pool: Pool) -> Iterator[_Answer]:
+def in_order(
+    work: Callable[[bytes, bytes], bytes], plan: bytes, batches: Iterable[bytes], pool: Pool
+) -> Iterator[bytes]:
+    """Yield what `work` makes of a plan and each batch, in the order of the batches; few are under way at once."""
     waiting: deque[Future[bytes]] = deque()
-    for batch in cut:
-        waiting.append(pool.submit(judge_batch, plan, batch))
+    for batch in batches:
+        waiting.append(pool.submit(work, plan, batch))
         if len(waiting) > pool.ahead:
-            yield _ANSWER.decode(waiting.popleft().result())
+            yield waiting.popleft().result()
     while waiting:
-        yield _ANSWER.decode(waiting.popleft().result())
+        yield waiting.popleft().result()
 
 
 def batches(recorded: Iterable[Recorded], size: int = BATCH) -> Iterator[bytes]:

@@ -25,12 +25,23 @@ theodolite scan recordings/ --store evidence.db --fail-on elevated_review
 theodolite scan recordings/ --baseline known.json
 
 theodolite scan session.jsonl --calls
+
+theodolite scan recordings/ --calibration calibration.json --compare shipped
 """
 
 
 _Calibration = Annotated[
     Path | None,
     typer.Option("--calibration", metavar="FILE", help="Grade by this artefact instead of the shipped thresholds."),
+]
+_Compare = Annotated[
+    str | None,
+    typer.Option(
+        "--compare",
+        metavar="OLD",
+        help="Judge twice, by --calibration and by the artefact OLD, or by `shipped` thresholds, and tell only what "
+        "would change: which calls would be stopped or let through, which sessions come to something else.",
+    ),
 ]
 _Model = Annotated[
     str | None,
@@ -96,6 +107,7 @@ def scan(  # noqa: PLR0913, PLR0917 - every option is an argument: that is how t
     jobs: JobsOption = ALONE,
     store: Store = None,
     calibration: _Calibration = None,
+    compare: _Compare = None,
     config: ConfigFile = None,
     reader: ReaderName = None,
     model: _Model = None,
@@ -114,7 +126,8 @@ def scan(  # noqa: PLR0913, PLR0917 - every option is an argument: that is how t
 
     Exit status: 0 nothing new was found, 1 there is a new finding, 2 the command or the configuration is wrong, 3 a
     session has not enough evidence or failed, or a part could not be read. 2 goes before 1, and 1 before 3. The form of
-    the report changes nothing about it. With --fail-on, findings below ACTION are reported and do not count.
+    the report changes nothing about it. With --fail-on, findings below ACTION are reported and do not count. With
+    --compare: 0 nothing would change, 1 something would.
     """
     with answering():
         from theodolite.cli.scanning import Request, scan_recordings  # noqa: PLC0415 - costs more than --help does
@@ -138,4 +151,8 @@ def scan(  # noqa: PLR0913, PLR0917 - every option is an argument: that is how t
             fail_on=fail_on,
             calls=calls,
         )
+        if compare is not None:
+            from theodolite.cli.comparing import compare_recordings  # noqa: PLC0415 - as above
+
+            raise typer.Exit(compare_recordings(request, compare))
         raise typer.Exit(scan_recordings(request))

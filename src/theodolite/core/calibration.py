@@ -69,8 +69,9 @@ class Dataset(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=
 class Population(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
     """Where the highest scores of the clean sessions lay, to tell when those that are monitored are of another kind.
 
-    Of `n` clean sessions `over` had a score of `code` above `high`, and `under` one below `low`.
-    Raises ValueError for counts that are none.
+    Of `n` clean sessions at most `over` had a score of `code` above `high`, and at most `under` one below `low`: where
+    the two are scores of these sessions, their ranks, so that those that are equal to it are counted along.
+    Raises ValueError for counts that are none, and for a `low` that is above `high`.
     """
 
     code: str
@@ -83,6 +84,8 @@ class Population(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
     def __post_init__(self) -> None:
         if not (self.n > 0 and 0 <= self.over <= self.n and 0 <= self.under <= self.n):
             raise ValueError(f"{self.over} and {self.under} of {self.n} sessions are no counts")
+        if not self.low <= self.high:
+            raise ValueError(f"low {self.low} is above high {self.high}")
 
 
 class Calibration(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
@@ -159,6 +162,16 @@ class Calibration(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
         """Whether held-back folds confirm the rate of a code: where it says so of any, only of those."""
         threshold = self.thresholds.get(code)
         return threshold.confirmed if threshold is not None else not self.thresholds
+
+    def names(self, agent: str, models: Collection[str]) -> bool:
+        """Whether a session of that agent and those models may be like those it was fitted to, by what it names.
+
+        One that is CALIBRATED vouches for no session that names no model; one that names no agent, or no model, was
+        fitted to sessions that do not.
+        """
+        if self.status is Status.CALIBRATED and not models:
+            return False
+        return (not self.agents or agent in self.agents) and (not self.models or set(models) <= set(self.models))
 
     def covers(self, said: Reading, agent: str, models: Collection[str]) -> bool:
         """Whether this artefact was fitted for that detector version and, if CALIBRATED, for that agent and model.

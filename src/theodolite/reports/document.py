@@ -18,6 +18,7 @@ from theodolite.core.intent import Origin, Role
 from theodolite.core.policy import Action, Outcome
 from theodolite.core.reading import Cause, Evidence, Level, Status
 from theodolite.reports.triage import Standing
+from theodolite.stats.shift import Direction
 
 __all__ = (
     "ArgumentReport",
@@ -28,6 +29,7 @@ __all__ = (
     "FactReport",
     "FindingReport",
     "GoalReport",
+    "PopulationReport",
     "ProbeVerdict",
     "ProbedReport",
     "ReasonReport",
@@ -283,6 +285,20 @@ class AskedReport(Struct, frozen=True, kw_only=True):
     known: int = 0
 
 
+class PopulationReport(Struct, frozen=True, kw_only=True):
+    """How the sessions as a whole compare with the clean ones that the calibration was fitted to, by highest scores.
+
+    `sessions` counts those of agents and models that it names. `e_value` is the evidence that they are drawn otherwise,
+    1 for none; `recalibrate` says that it reached 200 once, after ten sessions or more: the calibration's rates do not
+    hold for them. `direction` is then where their highest scores lie. It is no finding, and says nothing of a session.
+    """
+
+    sessions: int
+    e_value: float
+    recalibrate: bool
+    direction: Direction | None
+
+
 class Summary(Struct, frozen=True, kw_only=True):
     """The scan as a whole.
 
@@ -292,7 +308,8 @@ class Summary(Struct, frozen=True, kw_only=True):
     of them. `asked` is null where no model was there to be asked. `store` is the file in which evidence was kept, empty
     where none was, and `records` how much of it. `thresholds` has the score from which each code alarmed. `trusted` are
     the tools of which the settings say that nobody else writes what they return, `unmet` the names in `[tools]` that no
-    session declares or calls. `version` is that of the package.
+    session declares or calls. `population` is null without a calibration that says where the scores of its sessions
+    lay. `version` is that of the package.
     """
 
     version: str
@@ -314,6 +331,7 @@ class Summary(Struct, frozen=True, kw_only=True):
     unreadable: tuple[UnreadableReport, ...]
     trusted: tuple[str, ...] = ()
     unmet: tuple[str, ...] = ()
+    population: PopulationReport | None = None
 
 
 class Document(Struct, frozen=True, kw_only=True):

@@ -20,6 +20,7 @@ from theodolite.reports.document import (
     FactReport,
     FindingReport,
     GoalReport,
+    PopulationReport,
     SessionReport,
     SignalReport,
     StepReport,
@@ -33,6 +34,7 @@ from theodolite.reports.probe_verdict import came_to
 from theodolite.reports.reasons import reasons, score
 from theodolite.reports.totals import NOWHERE, Origin, Run, Totals
 from theodolite.reports.triage import Standing, Suppression, left
+from theodolite.runtime.population import PopulationState
 from theodolite.runtime.purse import Spent
 from theodolite.runtime.replay import CallRow, Goal, Sighting, Step
 
@@ -111,6 +113,16 @@ def summary(totals: Totals, run: Run) -> Summary:
         unreadable=tuple(map(_unreadable, totals.unreadable)),
         trusted=tuple(map(printable, run.trusted)),
         unmet=tuple(map(printable, run.unmet)),
+        population=None if run.population is None else _population(run.population),
+    )
+
+
+def _population(state: PopulationState) -> PopulationReport:
+    return PopulationReport(
+        sessions=state.sessions,
+        e_value=state.e_value,
+        recalibrate=state.recalibrate,
+        direction=state.direction,
     )
 
 

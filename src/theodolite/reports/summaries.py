@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from theodolite.reports.document import AskedReport, SessionReport, Summary, TriageReport
+from theodolite.reports.document import AskedReport, PopulationReport, SessionReport, Summary, TriageReport
 from theodolite.reports.entries import summary
 from theodolite.reports.totals import LISTED, Run, Totals
 
@@ -55,6 +55,7 @@ class Summaries:
             triage=_triage(whole.triage, [one.triage for one in held]),
             asked=_asked([one.asked for one in held if one.asked is not None]),
             unread=whole.unread + self._outside,
+            population=_population([one.population for one in held if one.population is not None]),
             unreadable=tuple([part for one in held for part in one.unreadable][:LISTED]),
         )
 
@@ -83,6 +84,12 @@ def _asked(told: Sequence[AskedReport]) -> AskedReport | None:
         repeatable=sum(one.repeatable for one in told),
         known=sum(one.known for one in told),
     )
+
+
+def _population(told: Sequence[PopulationReport]) -> PopulationReport | None:
+    """Return what the one scan told of it; of several one that is to calibrate anew, since no two can be added up."""
+    found = [one for one in told if one.recalibrate] or (told if len(told) == 1 else [])
+    return found[0] if found else None
 
 
 def _thresholds(held: Sequence[Summary]) -> dict[str, float]:

@@ -190,6 +190,8 @@ class TextReport:
         if run.store:
             kept = f"Kept {counted(run.records, 'record')} in {inert(run.store, QUOTE)}."
             yield Paragraph((Span(kept),), hang=0)
+        if run.population is not None and run.population.recalibrate:
+            yield Paragraph((Span(inert(run.population.words), Style.WARN),), hang=0)
         yield Paragraph((Span("Clean means that nobody who could look alarmed, no more.", Style.QUIET),), hang=0)
 
     def _untold(self) -> Iterator[Block]:

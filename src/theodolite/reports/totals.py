@@ -16,6 +16,7 @@ from theodolite.core.reading import Cause, Failure, Status
 from theodolite.reports.document import SessionReport
 from theodolite.reports.findings import Finding, findings
 from theodolite.reports.triage import FRESH, Mark, Standing, Triaged, asked, left
+from theodolite.runtime.population import PopulationState
 from theodolite.runtime.purse import Spent
 from theodolite.runtime.replay import Sighting
 
@@ -51,7 +52,8 @@ class Run(Struct, frozen=True, kw_only=True):
     scan was stopped before its end. `store` is where evidence was kept, if anywhere, and `records` how much of it.
     `asked` is what was used of models, None where nobody was there to be asked; of `repeatable` questions the
     answers to `known` were there already. `triage` is what told new findings from others. `thresholds` has the
-    score from which each code alarmed. `trusted` are the tools of which the settings say that nobody else writes
+    score from which each code alarmed. `population` is how the sessions compare with those that the artefact was fitted
+    to, None where nobody watched that. `trusted` are the tools of which the settings say that nobody else writes
     what they return, `unmet` the names in `[tools]` that no session declares or calls.
     """
 
@@ -67,6 +69,7 @@ class Run(Struct, frozen=True, kw_only=True):
     thresholds: Mapping[str, float] = MappingProxyType({})
     trusted: tuple[str, ...] = ()
     unmet: tuple[str, ...] = ()
+    population: PopulationState | None = None
 
 
 class Report(Protocol):

@@ -26,6 +26,7 @@ from theodolite.core.window import Window
 from theodolite.runtime.answers import attempted
 from theodolite.runtime.confidential import confidential_of
 from theodolite.runtime.guarded import GuardedRedactor
+from theodolite.runtime.population import PopulationWatch
 from theodolite.runtime.purse import Purse
 from theodolite.runtime.reuse import Reuse
 
@@ -83,6 +84,8 @@ class Fleet:
         self._secret = secret
         self.recorder = recorder
         self.bands = _bands(self.speakers)
+        # What recordings hold is no part of it: who reads them has what they come to, in their order.
+        self.population = PopulationWatch.of(calibration, self.speakers)
         self.in_force = {code: in_force(code, band, calibration) for code, band in self.bands.items()}
         self.askers = _askers(self.detectors, self.fusions, self.verifiers)
         # The codes that each may say. A verifier settles codes of detectors, and has no bands of its own.

@@ -8,6 +8,7 @@ from functools import partial
 from msgspec import Struct, field
 
 from theodolite.core.event import (
+    HOST_EVENTS,
     AnyEvent,
     CanaryChecked,
     CanaryVerdict,
@@ -25,6 +26,7 @@ from theodolite.core.window import INTENTS, Window
 from theodolite.features.folds import Folds
 from theodolite.runtime.answers import attempted
 from theodolite.runtime.ledger import Ledger
+from theodolite.runtime.population import PopulationWatch, warn
 from theodolite.runtime.purse import Spent
 from theodolite.runtime.tally import Tally
 
@@ -34,6 +36,7 @@ __all__ = ("Memory",)
 # Planted tokens that are looked for in what is kept: three times the probes that a session may have by default. They
 # are random and mean nothing; each costs a look at every text.
 _SECRETS = 64
+_BROUGHT = frozenset(kind.__name__ for kind in HOST_EVENTS)
 
 
 class Memory(Struct, kw_only=True):
@@ -42,7 +45,8 @@ class Memory(Struct, kw_only=True):
     `secrets` are the tokens that were planted in its probes, the last 64. They, `models` and `restricted` are frozen,
     since a drain reads them beside an `observe` on another thread.
     `verdicts` are what canary contracts showed last of each channel; `late` are failures to be told with the next
-    decision; `spent` is what its inquiries have used of models.
+    decision; `spent` is what its inquiries have used of models; `highest` is the highest score of the code that the
+    watch of the population is for, where there is one.
     """
 
     window: Window
@@ -54,6 +58,7 @@ class Memory(Struct, kw_only=True):
     verdicts: dict[Channel, tuple[str, CanaryVerdict]] = {}
     late: list[Failure] = []
     spent: Spent = field(default_factory=Spent)
+    highest: float = 0.0
     tally: Tally = field(default_factory=Tally)
     ledger: Ledger = field(default_factory=Ledger)
 
@@ -95,6 +100,13 @@ class Memory(Struct, kw_only=True):
             self.verdicts[event.checked] = (event.contract, event.verdict)
         elif isinstance(event, Cleared):
             self.restricted = frozenset()
+
+    def leave(self, population: PopulationWatch | None, agent: str) -> None:
+        """Count the session, which is over, in its population. One to which a host brought nothing is none."""
+        if population is None or _BROUGHT.isdisjoint(self.tally.events):
+            return
+        if population.take(agent, self.models, self.highest):
+            warn(population.state)
 
     def mend(self, event: AnyEvent, late: Iterable[Failure]) -> bool:
         """Make whole what an interrupt may have left halfway; return whether the event was taken in.

@@ -24,6 +24,7 @@ from theodolite.core.store import Store
 from theodolite.core.text import printable
 from theodolite.core.verifier import Verifier
 from theodolite.runtime.fleet import Fleet
+from theodolite.runtime.population import PopulationState
 from theodolite.runtime.saved import Saved, decoded
 from theodolite.runtime.session import Session
 
@@ -216,6 +217,15 @@ class Monitor:
         names = self.fleet.waiting
         with self._lock:
             return tuple([self._sessions[name] for name in names if name in self._sessions])
+
+    @property
+    def population(self) -> PopulationState | None:
+        """How the sessions that were closed so far compare with those that the artefact was fitted to.
+
+        None without an artefact that says where those lay. Recorded sessions are not counted. When it is time to
+        calibrate anew, a line on the logger `theodolite` says so, once.
+        """
+        return None if self.fleet.population is None else self.fleet.population.state
 
     def announce(self, event: CanaryChecked) -> tuple[Decision, ...]:
         """Tell every open session, and each new one, what a canary contract showed of a channel.

@@ -20,7 +20,7 @@ __all__ = ("SCHEMA", "Saved", "SavedInquiry", "SavedState", "decoded", "encoded"
 
 # The form of `Saved`. A new one may not read an old one's sessions: a field that an old one lacks would be read as it
 # is in a new session, and calls judged as if what it stands for had never been said.
-SCHEMA = 4
+SCHEMA = 5
 
 
 class SavedInquiry(Struct, frozen=True, kw_only=True):

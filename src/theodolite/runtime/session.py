@@ -244,6 +244,8 @@ class Session:
         if unready:
             decision = replace(decision, allowed=False)
         memory.tally.decided(decision)
+        if fleet.population is not None:
+            memory.highest = fleet.population.highest(signals, memory.highest)
         unkept = [*self._keep(decision, event), *faults[len(denied) :]]
         return self._unkept(decision, unkept, call=call is not None) if unkept else decision
 
@@ -434,6 +436,7 @@ class Session:
             for failure in (*self._memory.late, *([] if held is None else [held])):
                 self._memory.tally.failed(failure.detector)
             self._leave()
+            self._memory.leave(None if self._recorded else self._fleet.population, self.agent)
             keep = partial(self._memory.ledger.close, self.id, self.coverage(), self._fleet)
             fault = attempted(keep, "store", "1") or held
             if fault is not None:

@@ -99,6 +99,10 @@ def _gate(model: str, text: str) -> Gate:
     )  # fmt: skip
 
 
+def _population(code: str, one: float, other: float) -> Population:
+    return Population(code=code, n=9, high=max(one, other), over=1, low=min(one, other), under=9)
+
+
 @st.composite
 def artefacts(draw: st.DrawFn) -> Calibration:
     """An artefact as a file may hold it, also one that nobody of ours wrote."""
@@ -126,12 +130,7 @@ def artefacts(draw: st.DrawFn) -> Calibration:
         "probes": draw(TEXTS),
         "thresholds": several(THRESHOLDS),
         "coefficients": several(st.dictionaries(TEXTS, JSON, max_size=2)),
-        "population": draw(
-            st.none()
-            | st.builds(
-                Population, code=TEXTS, n=st.just(9), high=NUMBERS, over=st.just(1), low=NUMBERS, under=st.just(9)
-            )
-        ),
+        "population": draw(st.none() | st.builds(_population, TEXTS, NUMBERS, NUMBERS)),
         "assessments": draw(st.lists(ASSESSMENTS, max_size=2)),
         "warnings": draw(st.lists(TEXTS, max_size=2)),
         "gates": {model: _gate(model, draw(TEXTS)) for model in models},

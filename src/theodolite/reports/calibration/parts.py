@@ -158,8 +158,8 @@ def _coefficients(by_detector: Mapping[str, Mapping[str, object]]) -> Iterator[B
 def _population(artefact: Calibration) -> Iterator[Block]:
     seen = artefact.population
     if seen is not None:
-        over = f"{amount(seen.over)} had a highest score of {inert(seen.code, NAME)} above {number(seen.high)}"
-        under = f"{amount(seen.under)} one below {number(seen.low)}"
+        over = f"at most {amount(seen.over)} had a highest score of {inert(seen.code, NAME)} above {number(seen.high)}"
+        under = f"at most {amount(seen.under)} one below {number(seen.low)}"
         told = "Where monitored sessions differ from that, it is time to calibrate anew; it is no drift of an agent."
         yield Paragraph((Span(f"Of {amount(seen.n)} clean sessions {over}, and {under}. {told}"),))
 

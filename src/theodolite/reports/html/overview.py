@@ -18,6 +18,7 @@ from theodolite.reports.probe_words import known_of
 from theodolite.reports.totals import Totals
 from theodolite.reports.trusted import trusting, unmet
 from theodolite.reports.words import OUTCOMES, verdict
+from theodolite.runtime.population import PopulationState
 
 __all__ = ("contents", "coverage", "masthead", "totals", "unjudged")
 
@@ -103,8 +104,22 @@ def totals(summary: Summary, counts: Totals) -> Markup:
         _watches(counts),
         [element("p", line) for line in trusting(summary.trusted)],
         [element("p", line, class_="warn") for line in unmet(summary.unmet)],
+        element("p", words, class_="warn") if (words := _recalibrate(summary)) else None,
         level=2,
     )
+
+
+def _recalibrate(summary: Summary) -> str:
+    seen = summary.population
+    if seen is None:
+        return ""
+    return PopulationState(
+        calibration=summary.calibration or "",
+        sessions=seen.sessions,
+        e_value=seen.e_value,
+        recalibrate=seen.recalibrate,
+        direction=seen.direction,
+    ).words
 
 
 def _asked(asked: AskedReport | None) -> str | None:
