@@ -6,8 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from theodolite.calibration.sample import Known, Sample
-from theodolite.calibration.thresholds import fitted, least
+from theodolite.calibration import thresholds
+from theodolite.calibration.sample import Sample
+from theodolite.calibration.table import Table
+from theodolite.core.assessment import Threshold
+from theodolite.core.labels import Known
+from theodolite.stats.conformal import least
 from theodolite.stats.interval import clopper_pearson
 
 CODE = "a.b"
@@ -15,6 +19,11 @@ CODE = "a.b"
 
 def sample(number: int, score: float, *, known: Known = Known.CLEAN, task: str = "") -> Sample:
     return Sample(session=f"s-{number}", known=known, task=task, highest={CODE: score})
+
+
+def fitted(code: str, samples: list[Sample], alpha: float) -> Threshold | None:
+    table = Table.of(samples)
+    return thresholds.fitted(code, table, table.rows(Known.CLEAN), alpha)
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=80), st.sampled_from([0.5, 0.2, 0.1, 0.05]))

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from theodolite.calibration.sample import Known
 from theodolite.calibration.table import Rows, Table
-from theodolite.calibration.thresholds import least
 from theodolite.core.assessment import Ambiguity, Assessment, Bin, Point, Share, Slice
 from theodolite.stats.area import area
+from theodolite.stats.conformal import least
 from theodolite.stats.interval import clopper_pearson
 
 __all__ = ("ambiguity", "assess", "share")

@@ -16,14 +16,19 @@ from theodolite.calibration.fusing import (
     sessions_held_back,
     weighed,
 )
+from theodolite.calibration.probing import code_of, put_probes, tuned
 from theodolite.calibration.sample import FOLDS
 from theodolite.calibration.table import Rows, Table
-from theodolite.calibration.thresholds import STRONGER, fitted, least
+from theodolite.calibration.thresholds import STRONGER, fitted
 from theodolite.core.assessment import Assessment, Threshold
 from theodolite.core.calibration import Band, Calibration, Dataset, Population
 from theodolite.core.labels import Known
 from theodolite.core.reading import Status
-from theodolite.detectors.fusion import CALL, SESSION, Refitted, shipped
+from theodolite.detectors.behavior.probe import ProbeType
+from theodolite.detectors.behavior.tuning import ESTIMATES, Tuning
+from theodolite.detectors.fusion import CALL, SESSION, Part, Refitted, shipped
+from theodolite.stats.conformal import least
+from theodolite.stats.e_process import Maxima
 
 __all__ = ("Terms", "calibrated", "measured", "parts_in")
 
@@ -74,27 +79,19 @@ def calibrated(table: Table, terms: Terms) -> Calibration:
     warnings: list[str] = []
     clean = table.rows(Known.CLEAN)
     fitting, left = _split(table, clean, terms)
-    parts = (
-        parts_of(table, shipped().base, [code for code in parts_in(terms.bands) if code != shipped().base], fitting)
-        if fitting
-        else {}
-    )
-    rows = left if parts else clean
+    parts = parts_of(table, shipped().base, parts_in(terms.bands), fitting)
+    tuning = tuned(table, fitting, clean, terms.alpha) if terms.probed else ESTIMATES
+    rows = left if parts or "weights" in tuning.fitted else clean
     put_fused(table, shipped().base, parts)
+    put_probes(table, tuning)
     maxima = weighed(table, rows) if rows else None
     if maxima is not None:
         put_sessions(table, maxima, _PROBES)
     thresholds = dict(_thresholds(table, rows, terms, warnings))
     bands = {code: _band(table, code, threshold, terms, warnings) for code, threshold in thresholds.items()}
-    weighs = maxima is not None and (maxima.n + 1) * terms.share(SESSION) >= _PROCESSES
-    refitted = Refitted(
-        alert=bands[CALL].alert if CALL in bands else shipped().alert,
-        parts=parts,
-        maxima=maxima if weighs else None,
-        alpha=terms.share(SESSION) if weighs else None,
-        source=_source(len(rows), terms.share(CALL)),
-    )
+    coefficients = dict(_coefficients(bands, parts, maxima, tuning, terms))
     status = _status(table, thresholds, terms, warnings)
+    warnings += _estimated(tuning) if terms.probed else ()
     assessments = tuple(_assessments(table, bands, terms))
     warnings += _few(assessments, terms)
     return Calibration(
@@ -111,11 +108,49 @@ def calibrated(table: Table, terms: Terms) -> Calibration:
         library=terms.library,
         probes=terms.probes,
         thresholds=thresholds,
-        coefficients={"fusion": msgspec.to_builtins(refitted)} if CALL in bands or parts else {},
+        coefficients=coefficients,
         population=_population(table, rows),
         assessments=assessments,
         warnings=tuple(warnings),
     ).signed()
+
+
+def _coefficients(
+    bands: Mapping[str, Band], parts: Mapping[str, Part], maxima: Maxima | None, tuning: Tuning, terms: Terms
+) -> Iterator[tuple[str, dict[str, object]]]:
+    """Yield what each detector takes in place of its own."""
+    weighs = maxima is not None and (maxima.n + 1) * terms.share(SESSION) >= _PROCESSES
+    if CALL in bands or parts:
+        refitted = Refitted(
+            alert=bands[CALL].alert if CALL in bands else shipped().alert,
+            parts=dict(parts),
+            maxima=maxima if weighs else None,
+            alpha=terms.share(SESSION) if weighs else None,
+            source=bands[CALL].source if CALL in bands else shipped().source,
+        )
+        yield "fusion", msgspec.to_builtins(refitted)
+    fitted_bands = {kind: bands[code_of(kind)] for kind in ProbeType if code_of(kind) in bands}
+    given = tuning.coefficients()
+    if fitted_bands:
+        own = ESTIMATES.thresholds
+        given["thresholds"] = {
+            kind.value: fitted_bands[kind].alert if kind in fitted_bands else own[kind] for kind in own
+        }
+        given["ambiguity_band"] = max(band.width for band in fitted_bands.values())
+    if given:
+        yield "behavior", given
+
+
+def _estimated(tuning: Tuning) -> Iterator[str]:
+    """Say which numbers of the probes these sessions say nothing of."""
+    names = [name for name in Tuning.__struct_fields__ if name not in {"fitted", "thresholds", "ambiguity_band"}]
+    left = [name for name in names if name not in tuning.fitted]
+    if left:
+        yield (
+            f"behavior: {', '.join(left)} stay estimates, UNCALIBRATED: to fit them takes {FEWEST_DRIFTED} drifted "
+            "sessions that were probed, and as many clean ones, in two folds of five, and what they are about has to "
+            "have been seen"
+        )
 
 
 def _split(table: Table, clean: Rows, terms: Terms) -> tuple[Rows, Rows]:

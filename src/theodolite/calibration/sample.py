@@ -8,16 +8,26 @@ from collections.abc import Collection, Iterable, Mapping
 from msgspec import Struct
 
 from theodolite.core.labels import Known
+from theodolite.core.policy import Decision
 from theodolite.core.reading import Failure, Reading, Signal
+from theodolite.detectors.behavior.seen import Composite, ProbeSeen, composite, seen
+from theodolite.detectors.behavior.settling import compared_in
 from theodolite.runtime.replay import Sighting
 
-__all__ = ("FOLDS", "FRONT", "Known", "Sample", "sampled")
+__all__ = ("FOLDS", "FRONT", "Known", "Probed", "Sample", "sampled")
 
 FOLDS = 5
 """Parts that the sessions are split into, to judge each by what was fitted without it (our choice, as is usual)."""
 
 FRONT = 8
 """Calls of a session that are kept to fit a fusion. Our choice: with more the highest fused score may be missed."""
+
+
+class Probed(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
+    """What the probes of a session showed, and what they came to."""
+
+    probes: tuple[ProbeSeen, ...] = ()
+    composite: Composite | None = None
 
 
 class Sample(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
@@ -27,7 +37,7 @@ class Sample(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
     of each code that spoke; a code that did not speak has 0. `front` has what was said of its calls, code by code, but
     for calls of which every score is below that of another. `failed` counts the failures of each detector. `slices`
     are the names that it is counted under, such as its suite and its model; sessions with the same `task` are alike,
-    and stay in one fold.
+    and stay in one fold. `probed` is what its probes showed, where it was put any.
     """
 
     session: str
@@ -41,6 +51,7 @@ class Sample(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
     front: tuple[Mapping[str, float], ...] = ()
     failed: Mapping[str, int] = {}
     calls: int = 0
+    probed: Probed | None = None
 
     @property
     def fold(self) -> int:
@@ -83,7 +94,23 @@ def sampled(
         front=tuple(_front(calls)),
         failed=failed,
         calls=len(sighting.calls),
+        probed=_probed(sighting.decisions),
     )
+
+
+def _probed(decisions: Iterable[Decision]) -> Probed | None:
+    probes: list[ProbeSeen] = []
+    told: Composite | None = None
+    for decision in decisions:
+        said = [signal.said for signal in decision.signals]
+        compared = compared_in(said)
+        shown = None if compared is None or compared.surrogate else seen(compared)
+        if shown is not None:
+            probes.append(shown)
+        for one in said:
+            if isinstance(one, Reading) and not one.surrogate:
+                told = composite(one) or told
+    return Probed(probes=tuple(probes), composite=told) if probes else None
 
 
 def _said(signals: Iterable[Signal], parts: Collection[str]) -> dict[str, float]:

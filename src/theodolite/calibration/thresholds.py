@@ -11,22 +11,13 @@ from theodolite.core.assessment import Threshold
 from theodolite.stats.conformal import threshold
 from theodolite.stats.interval import exact_lower
 
-__all__ = ("STRONGER", "fitted", "held_back", "least")
+__all__ = ("STRONGER", "fitted", "held_back")
 
 STRONGER = 10
 """An alarm is strong that a tenth as many clean sessions would reach: ten times the evidence. Our choice."""
 
 # Of the lower bound of what was seen out of fold.
 _CONFIDENCE = 0.05
-
-
-def least(alpha: float) -> int:
-    """Return the least number of clean sessions with which alpha can be promised: 1 / alpha - 1.
-
-    >>> least(0.01), least(0.005)
-    (99, 199)
-    """
-    return math.ceil(1.0 / alpha - 1.0 - 1e-9)
 
 
 def fitted(code: str, table: Table, rows: Rows, alpha: float) -> Threshold | None:

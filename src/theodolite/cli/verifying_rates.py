@@ -7,7 +7,6 @@ from pathlib import Path
 
 from theodolite.calibration.assess import assess
 from theodolite.calibration.table import Table
-from theodolite.calibration.thresholds import least
 from theodolite.cli.answered import Answered
 from theodolite.cli.calibrating import Replayed, Watch, artefact_of, check_sessions, replay_sessions, settings_of
 from theodolite.cli.choices import Form
@@ -23,6 +22,7 @@ from theodolite.core.calibration import Calibration
 from theodolite.core.errors import CalibrationError
 from theodolite.readers.detection import find_recordings
 from theodolite.reports.calibration.verification import verdict_blocks, verification
+from theodolite.stats.conformal import least
 from theodolite.stats.interval import exact_lower
 
 __all__ = ("verify_rates",)
