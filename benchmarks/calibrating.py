@@ -167,7 +167,9 @@ def main() -> int:
     """Print the figures; return 1 when a bar is missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--short", action="store_true", help=f"measure {SHORT} sessions, once")
-    parser.add_argument("--sessions", type=int, nargs="+", default=SESSIONS, metavar="N", help="whose memory is measured")
+    parser.add_argument(
+        "--sessions", type=int, nargs="+", default=SESSIONS, metavar="N", help="whose memory is measured"
+    )
     parser.add_argument("--timed", type=int, default=TIMED, metavar="N", help="sessions that are timed")
     options = parser.parse_args()
     met = True
@@ -179,9 +181,7 @@ def main() -> int:
             return int(not small(data, SHORT))
         ratio = faster(written(Path(folder), options.timed), options.timed, RUNS)
         met = ratio >= RATIO_BAR
-        print(
-            f"{'two processes over one, median':<44} {ratio:.2f} x  bar >= {RATIO_BAR}: {'met' if met else 'MISSED'}"
-        )
+        print(f"{'two processes over one, median':<44} {ratio:.2f} x  bar >= {RATIO_BAR}: {'met' if met else 'MISSED'}")
         for count in options.sessions:
             met &= small(written(Path(folder), count), count)
     return int(not met)

@@ -241,9 +241,7 @@ def _ever(artefact: Calibration, code: str, scores: Sequence[float]) -> bool:
     return any(band.level(score) is not Level.CLEAR for score in scores)
 
 
-def _fused(
-    fusion: HijackFusion, state: Fusing, artefact: Calibration, event: Event, said: Reading
-) -> Iterator[str]:
+def _fused(fusion: HijackFusion, state: Fusing, artefact: Calibration, event: Event, said: Reading) -> Iterator[str]:
     for answer in fusion.fuse(state, event, (said,), _WINDOW):
         signal = grade(answer, fusion.bands, artefact, agent=_AGENT, models=(_MODEL,))
         if signal.level is not Level.CLEAR and isinstance(answer, Reading):
@@ -269,5 +267,3 @@ def _evidence() -> Floats:
     return np.array(
         [max(_probed(rng, one) for _ in range(_MOST_PROBES)) for one in (DriftAccumulator() for _ in range(500))]
     )
-
-
