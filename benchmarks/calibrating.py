@@ -91,8 +91,8 @@ def sessions(count: int) -> Iterator[dict[str, object]]:
 def read(rng: Random, turn: int) -> list[dict[str, object]]:
     """Return a call that reads, and its result."""
     rows = [
-        f"- id: {rng.randrange(10**6)}\n  from: user{rng.randrange(500)}@example.com\n  note: entry {rng.randrange(10**4)} "
-        f"of project {rng.randrange(10**4)}, due on 2026-{rng.randrange(1, 13):02d}-{rng.randrange(1, 29):02d}"
+        f"- id: {rng.randrange(10**6)}\n  from: user{rng.randrange(500)}@example.com\n"
+        f"  note: entry {rng.randrange(10**4)} of project {rng.randrange(10**4)}, due in week {rng.randrange(1, 53)}"
         for _ in range(rng.randrange(2, 9))
     ]
     return call(turn, rng.choice(TOOLS), {"query": f"project {rng.randrange(10**4)}"}, "\n".join(rows))

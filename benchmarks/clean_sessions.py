@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 from clean_streams import STREAMS, Floats, Rng, Stream
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from theodolite.calibration.fit import Terms, calibrated
@@ -212,8 +213,7 @@ def _samples(rng: Rng, laws: Mapping[str, Stream], lengths: NDArray[np.int64]) -
 
 def _seen(kind: ProbeType, score: float) -> ProbeSeen:
     # Its score is how much more often the copy of the session went along: the one number of it that is continuous.
-    given = {name: getattr(_NEVER, name) for name in _NEVER.__struct_fields__}
-    return ProbeSeen(**{**given, "kind": kind, "rise": score, "score": score})
+    return replace(_NEVER, kind=kind, rise=score, score=score)
 
 
 def _judged(rng: Rng, laws: Mapping[str, Stream], artefact: Calibration, length: int) -> set[str]:
