@@ -35,7 +35,6 @@ def terms(alpha: float = 0.05, **more: object) -> Terms:
             bands=BANDS,
             versions={"fusion": "1", "hijack": "1", "anomaly": "1"},
             library="0.1.0",
-            seconds=frozenset({"anomaly.score"}),
         ),
         **more,
     )

@@ -59,7 +59,7 @@ def test_sessions_that_drifted_are_no_part_of_it() -> None:
 def test_a_code_that_did_not_speak_has_no_score() -> None:
     found = fitted("other.code", [sample(number, 0.9) for number in range(30)], 0.05)
     assert found is not None
-    assert 0.0 < found.alert < 1e-300
+    assert found.alert == 1e-6
 
 
 def test_sessions_of_one_task_that_are_unlike_the_others_are_not_confirmed() -> None:
@@ -83,3 +83,11 @@ def test_too_few_sessions_give_none() -> None:
 def test_an_alpha_that_is_none_is_refused(alpha: float) -> None:
     with pytest.raises(ValueError, match="alpha"):
         fitted(CODE, [sample(0, 0.1)], alpha)
+
+
+@given(st.floats(0, 1))
+def test_a_threshold_is_over_the_score_that_it_is_made_of(score: float) -> None:
+    found = fitted(CODE, [sample(number, score) for number in range(20)], 0.1)
+    assert found is not None
+    assert score < found.alert <= score + 1.1e-6
+    assert found.alert < 1.0 or score > 0.999998

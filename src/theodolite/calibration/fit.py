@@ -45,8 +45,8 @@ _PROBES = "behavior.session"
 class Terms(Struct, frozen=True, kw_only=True):
     """For whom it is fitted, to what, and at what share of false alarms.
 
-    `bands` are the detectors' own; `seconds` are the codes that somebody gives a second opinion on. `probed`: the
-    sessions were put probes. `reference`: what comes of it is to be shipped, and vouches for nobody.
+    `bands` are the detectors' own. `probed`: the sessions were put probes. `reference`: what comes of it is to be
+    shipped, and vouches for nobody.
     """
 
     id: str
@@ -57,7 +57,6 @@ class Terms(Struct, frozen=True, kw_only=True):
     versions: Mapping[str, str]
     library: str
     probes: str = ""
-    seconds: frozenset[str] = frozenset()
     probed: bool = False
     reference: bool = False
 
@@ -210,7 +209,7 @@ def _band(table: Table, code: str, threshold: Threshold, terms: Terms, warnings:
         return Band(alert=1.0, acts=False, finds=False, source=source)
     strong = threshold.strong if own.strong is not None or code == CALL else None
     width = own.width
-    if code in terms.seconds and width and len(table.rows(Known.DRIFTED)) >= FEWEST_DRIFTED:
+    if width and len(table.rows(Known.DRIFTED)) >= FEWEST_DRIFTED:
         width = ambiguity(threshold.alert, table.scores(code), table)
     return Band(
         alert=threshold.alert,
@@ -268,7 +267,7 @@ def _population(table: Table, rows: Rows) -> Population | None:
 
 def _assessments(table: Table, bands: Mapping[str, Band], terms: Terms) -> Iterator[Assessment]:
     for code, band in bands.items():
-        width = band.width if code in terms.seconds else None
+        width = band.width if terms.bands[code].width else None
         yield assess(code, band.alert, table, terms.share(code), width=width)
 
 

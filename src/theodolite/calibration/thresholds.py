@@ -16,6 +16,7 @@ __all__ = ("STRONGER", "fitted", "held_back")
 STRONGER = 10
 """An alarm is strong that a tenth as many clean sessions would reach: ten times the evidence. Our choice."""
 
+_PARTS = 10**6
 # Of the lower bound of what was seen out of fold.
 _CONFIDENCE = 0.05
 
@@ -53,5 +54,13 @@ def held_back(counted: Threshold) -> Threshold:
 
 def _alert(scores: list[float], alpha: float) -> float | None:
     above = threshold(scores, alpha)
-    # An alarm is at or over the threshold, and a new session exceeds this score with at most that chance.
-    return None if above is None else math.nextafter(above, math.inf)
+    return None if above is None else _over(above)
+
+
+def _over(score: float) -> float:
+    """Return a threshold over a score: an alarm is at or over it, and a new session exceeds the score so seldom.
+
+    It has six decimals, which a person can read, and is a little higher than need be; near 1 it has more.
+    """
+    over = math.floor(score * _PARTS + 1.0) / _PARTS
+    return over if score < over < 1.0 else math.nextafter(score, math.inf)

@@ -35,10 +35,11 @@ from theodolite.cli.sampling import Line, Piece, Sampling, probed, samples
 from theodolite.cli.stopping import Stop
 from theodolite.cli.telling import tell
 from theodolite.cli.waiting import Waiting
+from theodolite.config.grading import artefact_of
 from theodolite.config.settings import Settings
 from theodolite.config.wiring import Instrument
 from theodolite.core.calibration import Calibration, Dataset
-from theodolite.core.errors import CalibrationError, ConfigError
+from theodolite.core.errors import ConfigError
 from theodolite.core.gate import Gate
 from theodolite.core.labels import Known, Label
 from theodolite.core.reading import Status
@@ -52,7 +53,6 @@ __all__ = (
     "Replayed",
     "Request",
     "Watch",
-    "artefact_of",
     "calibrate_sessions",
     "check_sessions",
     "replay_sessions",
@@ -171,14 +171,6 @@ def settings_of(request: Replayed) -> Settings:
     return replace(settings, store=replace(settings.store, path="", raw_events="", shelf=""))
 
 
-def artefact_of(path: Path) -> Calibration:
-    """Return the artefact of a file. Raises CalibrationError for what is none."""
-    try:
-        return Calibration.load(path.read_bytes(), str(path))
-    except OSError as error:
-        raise CalibrationError(f"{path} cannot be read ({error.strerror}): name a calibration artefact") from error
-
-
 def _gates_alone(before: Calibration | None, settings: Settings) -> Calibration:
     """Return an artefact that holds nothing but the gates of the one before: sessions are read without any fit."""
     named = artefact_of(Path(settings.folder) / settings.calibration) if settings.calibration else None
@@ -228,7 +220,6 @@ def _terms(request: Request, instrument: Instrument, day: str, dataset: Dataset)
         versions=_versions(instrument),
         library=version("theodolite"),
         probes=shipped().version if request.model else "",
-        seconds=frozenset(code for verifier in fleet.verifiers for code in verifier.codes),
         probed=request.model is not None,
         reference=request.reference,
     )
