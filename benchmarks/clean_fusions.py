@@ -91,16 +91,10 @@ def blocks(alpha: float, scene: str, count: int, size: int) -> Blocks:
     kept: list[bool] = []
     for _ in range(count):
         artefact = calibrated(Table.of(_samples(rng, like, CLEAN[alpha])), terms(alpha))
-        kept.append(bool(_parts(artefact)))
+        kept.append(bool(artefact.coefficients["fusion"].get("parts")))
         fusion = _tuned(artefact)
         shares.append(sum(_alarms(fusion, artefact, _calls(rng, like, drifted=False)) for _ in range(size)) / size)
     return Blocks(shares, count * size, kept)
-
-
-def _parts(artefact: Calibration) -> Mapping[str, object]:
-    parts = artefact.coefficients["fusion"].get("parts", {})
-    assert isinstance(parts, Mapping)
-    return parts
 
 
 def _tuned(artefact: Calibration) -> HijackFusion:

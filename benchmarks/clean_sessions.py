@@ -9,7 +9,7 @@ anew, so that the sessions that are counted have nothing to do with each other.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -40,7 +40,7 @@ from theodolite.detectors.trajectory.margin import MarginDetector
 from theodolite.detectors.trajectory.shadow_memory import ShadowMemoryDetector
 from theodolite.stats.conformal import least
 
-__all__ = ("BOTH", "CODES", "MIXES", "SHORT", "Alarms", "alarms", "law_of", "sizes", "terms")
+__all__ = ("BOTH", "CODES", "MIXES", "SHORT", "Alarms", "alarms", "law_of", "share", "sizes", "terms", "together")
 
 CODES = (
     "hijack.call",
@@ -61,15 +61,14 @@ BOTH = "either fusion"
 SHORT = (1, 100)
 """Between which lengths of sessions are drawn: those of the calibration set as those that are judged."""
 
-_TYPES = tuple(ProbeType)
-# Types of probes that speak in one mix: all of them speak in some.
-_SPEAKING = 3
+_TYPES = {kind: f"behavior.{kind.value}" for kind in ProbeType}
+_ALL = (*CODES, *_TYPES.values())
 _PROBES = "behavior.session"
 # Probes of a session, as many as one is put at most by default, and how often one shows a difference in either way.
 _MOST_PROBES, _DIFFERS = 20, 0.3
 _AGENT, _MODEL = "made up", "none"
 _NEVER = ProbeSeen(
-    kind=_TYPES[0],
+    kind=ProbeType.DATA_DISCLOSURE,
     probe="",
     library="",
     model=_MODEL,
@@ -107,45 +106,39 @@ _FACTS = {
 class Alarms(NamedTuple):
     """Of so many `sessions`, how many alarmed at any time, by code.
 
-    `due` is how many do on average where the law is continuous: floor(alpha (n + 1)) / (n + 1) of the sessions that are
-    judged by n. `mute` counts those in which a code could not alarm, since too many clean sessions have the highest
-    score there is.
+    `known` is of those sessions in which the law of a code is continuous: how many there are, how many alarmed, and how
+    many do on average, which is floor(alpha (n + 1)) / (n + 1) where n sessions judge one. `mute` counts sessions in
+    which a code could not alarm, since too many clean ones have the highest score there is.
     """
 
     sessions: int
     alarmed: Mapping[str, int]
-    due: Mapping[str, float]
+    known: Mapping[str, tuple[int, int, float]]
     mute: Mapping[str, int]
 
 
 def law_of(code: str, mix: int) -> str:
     """Return the name of the law of a code in a mix."""
-    codes = [*CODES, *map(_code, _TYPES)]
-    return list(STREAMS)[(codes.index(code) + mix) % len(STREAMS)]
-
-
-def _code(kind: ProbeType) -> str:
-    return f"behavior.{kind.value}"
+    return list(STREAMS)[(_ALL.index(code) + mix) % len(STREAMS)]
 
 
 def _laws(mix: int) -> dict[str, Stream]:
-    speaking = [_code(kind) for place, kind in enumerate(_TYPES) if place % _SPEAKING == mix % _SPEAKING]
-    return {code: STREAMS[law_of(code, mix)] for code in (*CODES, *speaking)}
+    return {code: STREAMS[law_of(code, mix)] for code in _ALL}
 
 
 @cache
 def _bands() -> Mapping[str, Band]:
-    speakers = [
-        AnomalyDetector(),
-        AnswerDetector(),
-        BehaviorDetector(alone=False),
-        GoalDriftDetector(),
-        HijackDetector(),
-        MarginDetector(),
-        ShadowMemoryDetector(),
-        fused(probes=True),
-    ]
-    return {code: band for speaker in speakers for code, band in speaker.bands.items()}
+    told = (
+        AnomalyDetector().bands,
+        AnswerDetector().bands,
+        BehaviorDetector(alone=False).bands,
+        GoalDriftDetector().bands,
+        HijackDetector().bands,
+        MarginDetector().bands,
+        ShadowMemoryDetector().bands,
+        fused(probes=True).bands,
+    )
+    return {code: band for bands in told for code, band in bands.items()}
 
 
 def terms(alpha: float) -> Terms:
@@ -174,7 +167,7 @@ def alarms(alpha: float, mix: int, sessions: int, *, length: int | None = None) 
     """
     rng = np.random.default_rng([round(1000 * alpha), mix, length or 0])
     laws = _laws(mix)
-    alarmed, due, mute = Counter[str](), Counter[str](), Counter[str]()
+    alarmed, mute, due = Counter[str](), Counter[str](), dict[str, float]()
     for _ in range(sessions):
         number = int(rng.integers(*sizes(alpha), endpoint=True))
         artefact = calibrated(Table.of(_samples(rng, laws, _lengths(rng, number, length))), terms(alpha))
@@ -185,8 +178,27 @@ def alarms(alpha: float, mix: int, sessions: int, *, length: int | None = None) 
         alarmed[BOTH] += not found.isdisjoint({CALL, SESSION})
         for code, law in {**laws, CALL: laws[shipped().base]}.items():
             if law.continuous:
-                due[code] += int(artefact.thresholds[code].alpha * (number + 1) + 1e-9) / (number + 1)
-    return Alarms(sessions, alarmed, due, mute)
+                share = int(artefact.thresholds[code].alpha * (number + 1) + 1e-9) / (number + 1)
+                due[code] = due.get(code, 0.0) + share
+    return Alarms(sessions, alarmed, {code: (sessions, alarmed[code], of) for code, of in due.items()}, mute)
+
+
+def together(parts: Iterable[Alarms]) -> Alarms:
+    """Return what several mixes come to, code by code."""
+    sessions, alarmed, mute, known = 0, Counter[str](), Counter[str](), dict[str, tuple[int, int, float]]()
+    for part in parts:
+        sessions += part.sessions
+        alarmed.update(part.alarmed)
+        mute.update(part.mute)
+        for code, (n, k, due) in part.known.items():
+            before = known.get(code, (0, 0, 0.0))
+            known[code] = (before[0] + n, before[1] + k, before[2] + due)
+    return Alarms(sessions, {code: alarmed[code] for code in (*_ALL, CALL, SESSION, BOTH)}, known, mute)
+
+
+def share(code: str, alpha: float) -> float:
+    """Return the alpha of a code, or of both fusions together."""
+    return alpha if code == BOTH else terms(alpha).share(code)
 
 
 def _lengths(rng: Rng, number: int, length: int | None) -> NDArray[np.int64]:
@@ -197,10 +209,9 @@ def _samples(rng: Rng, laws: Mapping[str, Stream], lengths: NDArray[np.int64]) -
     """Yield the sessions of a calibration set: what `theodolite calibrate` keeps of each."""
     columns = {code: law.highest(rng, lengths).tolist() for code, law in laws.items()}
     evidence = rng.choice(_evidence(), len(lengths)).tolist()
-    kinds = [kind for kind in _TYPES if _code(kind) in laws]
     for row, told in enumerate(evidence):
         highest = {code: column[row] for code, column in columns.items()}
-        probes = tuple([_seen(kind, highest[_code(kind)]) for kind in kinds])
+        probes = tuple([_seen(kind, highest[code]) for kind, code in _TYPES.items()])
         yield Sample(
             session=str(row),
             known=Known.CLEAN,

@@ -7,6 +7,7 @@ grows with u, so that the highest of a session of n readings is that of u ** (1 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
@@ -90,7 +91,8 @@ def _path_end(rng: Rng, lengths: NDArray[np.int64]) -> Floats:
 
 
 def _risen(height: Floats) -> Floats:
-    return height / (height + np.sqrt(_PACE))
+    risen: Floats = height / (height + math.sqrt(_PACE))
+    return risen
 
 
 STREAMS: Mapping[str, Stream] = {
