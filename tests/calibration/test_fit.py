@@ -9,6 +9,7 @@ import pytest
 from theodolite.calibration.fit import Terms, calibrated
 from theodolite.calibration.sample import Sample
 from theodolite.calibration.table import Table
+from theodolite.config.probing import fused
 from theodolite.core.calibration import Band, Calibration, Dataset
 from theodolite.core.labels import Known
 from theodolite.core.reading import Status
@@ -141,6 +142,25 @@ def test_a_rate_that_held_back_tasks_refute_is_not_calibrated() -> None:
     made = artefact([*quiet, *loud])
     assert made.status is Status.REFERENCE
     assert any("held-back clean sessions alarmed, more than chance" in warning for warning in made.warnings)
+
+
+@pytest.mark.parametrize("samples", [39, 78, 79, 200])
+def test_whole_sessions_are_weighed_against_the_clean_ones_of_the_data_and_never_against_others(samples: int) -> None:
+    """Those that ship are of another kind: at alpha they promise nothing of these."""
+    made = artefact(drawn(samples, Known.CLEAN, seed=1), terms(probed=True))
+    fitted = msgspec.convert(made.coefficients["fusion"], Refitted)
+    assert fitted.maxima is not None
+    assert (fitted.maxima.n, fitted.alpha) == (samples, 0.025)
+    assert made.thresholds["fusion.session"].n == samples
+    for probes in (False, True):
+        tuned = fused(probes=probes).tuned(made.coefficients["fusion"])
+        assert tuned.bands["fusion.session"].alert == made.bands["fusion.session"].alert == 0.975
+
+
+def test_whole_sessions_have_no_threshold_where_clean_ones_are_too_few_to_weigh_them_against() -> None:
+    made = artefact(drawn(38, Known.CLEAN, seed=1), terms(probed=True))
+    assert "fusion.session" not in made.bands
+    assert made.coefficients.get("fusion", {}).get("maxima") is None
 
 
 def test_what_is_made_to_be_shipped_vouches_for_nobody() -> None:

@@ -38,8 +38,6 @@ _FITTED = 2
 _HIGH, _LOW = 0.1, 0.25
 # Slices that a warning names: all of them are in the assessments. Our choice.
 _NAMED = 8
-# The calls, and the probes: what the bet on a whole session is the mean of.
-_PROCESSES = 2
 # What the e-value of the probes is told by.
 _PROBES = "behavior.session"
 
@@ -118,7 +116,7 @@ def _coefficients(
     bands: Mapping[str, Band], parts: Mapping[str, Part], maxima: Maxima | None, tuning: Tuning, terms: Terms
 ) -> Iterator[tuple[str, dict[str, object]]]:
     """Yield what each detector takes in place of its own."""
-    weighs = maxima is not None and (maxima.n + 1) * terms.share(SESSION) >= _PROCESSES
+    weighs = maxima is not None and maxima.n >= least(terms.share(SESSION))
     if CALL in bands or parts:
         refitted = Refitted(
             alert=bands[CALL].alert if CALL in bands else shipped().alert,
@@ -178,7 +176,8 @@ def _thresholds(table: Table, rows: Rows, terms: Terms, warnings: list[str]) -> 
     for code in measured(terms.bands):
         alpha = terms.share(code)
         if code == SESSION:
-            if terms.probed and rows:
+            # With fewer the calls are weighed against the sessions that ship, which are of another kind.
+            if terms.probed and len(rows) >= least(alpha):
                 yield code, _of_sessions(table, rows, alpha)
         elif code in table.codes and code != _PROBES:
             threshold = fitted(code, table, rows, alpha)
