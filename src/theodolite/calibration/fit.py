@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import msgspec
 from msgspec import Struct
 
-from theodolite.calibration.assess import ambiguity, assess
+from theodolite.calibration.assess import affordable, ambiguity, assess
 from theodolite.calibration.fusing import (
     FEWEST_DRIFTED,
     parts_of,
@@ -208,9 +208,11 @@ def _band(table: Table, code: str, threshold: Threshold, terms: Terms, warnings:
         )
         return Band(alert=1.0, acts=False, finds=False, source=source)
     strong = threshold.strong if own.strong is not None or code == CALL else None
-    width = own.width
+    width, scores = own.width, table.scores(code)
     if width and len(table.rows(Known.DRIFTED)) >= FEWEST_DRIFTED:
-        width = ambiguity(threshold.alert, table.scores(code), table)
+        width = ambiguity(threshold.alert, scores, table)
+    elif width:  # what it may change nobody knows, and what it costs is known
+        width = min(width, affordable(threshold.alert, scores, table))
     return Band(
         alert=threshold.alert,
         strong=None if strong is None or strong > 1.0 else max(strong, threshold.alert),
@@ -230,7 +232,10 @@ def _status(table: Table, thresholds: Mapping[str, Threshold], terms: Terms, war
     faults: list[str] = []
     named = table.agents - {""}
     if not named or not table.models:
-        faults.append("its sessions name no agent or no model, and it vouches for those that they name")
+        faults.append(
+            "its sessions name no agent or no model, and it vouches for those that they name: if you know, say "
+            "--agent and --agent-model"
+        )
     acting = [code for code in (CALL, SESSION) if code in thresholds] or [CALL]
     for code in acting:
         if code not in thresholds:

@@ -87,6 +87,8 @@ class Request(Replayed, frozen=True, kw_only=True):
     day: str
     name: str = ""
     edition: str = ""
+    agent: str = ""
+    agent_model: str = ""
     reference: bool = False
     anew: bool = False
 
@@ -133,7 +135,7 @@ def calibrate_sessions(request: Request) -> int:
         sha256 = hash_of(files)
         with kept_beside(out, _work(request, instrument, labels, sha256), anew=request.anew) as kept:
             _kept(sessions, kept, instrument, request, answered)
-            table = Table.of(_samples(kept))
+            table = Table.of(_samples(kept, request))
             check_sessions(sessions, table)
             dataset = Dataset(
                 name=request.name or ", ".join([path.name for path in request.paths]),
@@ -242,14 +244,19 @@ def check_sessions(sessions: Sessions, table: Table) -> None:
         say(f"warning: {counted(unlabeled, 'session')} without a label left out: {advice}")
 
 
-def _samples(kept: Kept) -> Iterator[Sample]:
-    """Yield the samples of what is kept, in the order of the dataset; say how many sessions have none."""
+def _samples(kept: Kept, request: Request) -> Iterator[Sample]:
+    """Yield the samples of what is kept, in the order of the dataset; say how many sessions have none.
+
+    Those that name no agent or no model are of the one that was named.
+    """
     why: Counter[str] = Counter()
+    models = (request.agent_model,) if request.agent_model else ()
     for line in kept.lines():
         if line.sample is None:
             why[line.why] += 1
         else:
-            yield line.sample
+            sample = line.sample
+            yield replace(sample, agent=sample.agent or request.agent, models=sample.models or models)
     for reason, count in why.items():
         say(f"warning: {counted(count, 'session')} left out: {reason}")
 

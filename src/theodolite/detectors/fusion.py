@@ -68,7 +68,7 @@ class Fused(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     processes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        # Of more processes than one the calls alone may not bring the mean so far: the others have to say something too.
+        # Of several processes the calls alone may not bring the mean so far: the others have to say something too.
         most = self.maxima.n + 1
         if most * self.alpha < 1.0 - 1e-9:
             raise ValueError(
