@@ -199,7 +199,7 @@ def test_the_profile_reaches_the_redactor(profile: Profile, kept: bool) -> None:
 
 
 def test_a_calibration_that_is_missing_or_none_is_told(tmp_path: Path) -> None:
-    with pytest.raises(CalibrationError, match=r"the calibration .*fitted\.json cannot be read: "):
+    with pytest.raises(CalibrationError, match=r"the calibration .*fitted\.json cannot be read \("):
         wire(settings(tmp_path, "calibration = 'fitted.json'"))
     (tmp_path / "fitted.json").write_text("{}", encoding="utf-8")
     with pytest.raises(CalibrationError, match=r"fitted\.json is not a calibration artefact"):

@@ -30,6 +30,7 @@ __all__ = (
     "Counts",
     "SessionChange",
     "SessionVerdict",
+    "Told",
     "compared",
 )
 
