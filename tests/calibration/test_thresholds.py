@@ -6,8 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from theodolite.calibration.sample import Known, Sample
-from theodolite.calibration.thresholds import fitted, least
+from theodolite.calibration import thresholds
+from theodolite.calibration.sample import Sample
+from theodolite.calibration.table import Table
+from theodolite.core.assessment import Threshold
+from theodolite.core.labels import Known
+from theodolite.stats.conformal import least
 from theodolite.stats.interval import clopper_pearson
 
 CODE = "a.b"
@@ -15,6 +19,11 @@ CODE = "a.b"
 
 def sample(number: int, score: float, *, known: Known = Known.CLEAN, task: str = "") -> Sample:
     return Sample(session=f"s-{number}", known=known, task=task, highest={CODE: score})
+
+
+def fitted(code: str, samples: list[Sample], alpha: float) -> Threshold | None:
+    table = Table.of(samples)
+    return thresholds.fitted(code, table, table.rows(Known.CLEAN), alpha)
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=80), st.sampled_from([0.5, 0.2, 0.1, 0.05]))
@@ -50,7 +59,7 @@ def test_sessions_that_drifted_are_no_part_of_it() -> None:
 def test_a_code_that_did_not_speak_has_no_score() -> None:
     found = fitted("other.code", [sample(number, 0.9) for number in range(30)], 0.05)
     assert found is not None
-    assert 0.0 < found.alert < 1e-300
+    assert found.alert == 1e-6
 
 
 def test_sessions_of_one_task_that_are_unlike_the_others_are_not_confirmed() -> None:
@@ -74,3 +83,11 @@ def test_too_few_sessions_give_none() -> None:
 def test_an_alpha_that_is_none_is_refused(alpha: float) -> None:
     with pytest.raises(ValueError, match="alpha"):
         fitted(CODE, [sample(0, 0.1)], alpha)
+
+
+@given(st.floats(0, 1))
+def test_a_threshold_is_over_the_score_that_it_is_made_of(score: float) -> None:
+    found = fitted(CODE, [sample(number, score) for number in range(20)], 0.1)
+    assert found is not None
+    assert score < found.alert <= score + 1.1e-6
+    assert found.alert < 1.0 or score > 0.999998

@@ -71,6 +71,7 @@ from theodolite.models.openai import OpenAIModel
 from theodolite.models.pydantic_ai import PydanticAIModel
 from theodolite.readers.agentdojo_runs import AgentDojoRuns
 from theodolite.readers.anthropic_messages import AnthropicMessages
+from theodolite.readers.inspect_logs import InspectLogs
 from theodolite.readers.jsonl import EventLines
 from theodolite.readers.labelled import LabelledSessions
 from theodolite.readers.openai_chat import OpenAIChat
@@ -142,6 +143,7 @@ F = TypeVar("F")
 S = TypeVar("S", bound=Struct)
 Laws = Mapping[str, Callable[[], None]]
 
+LOGS = Path(__file__).parents[1] / "readers" / "inspect_logs"
 KEY = bytes(range(32))
 SEALER = Sealer(KEY)
 FAILING = (lambda: ScriptedModel(ModelError("nobody listens: start the server")),)
@@ -433,6 +435,26 @@ def _run(number: int) -> dict[str, object]:
     return {**told, "attack_type": None, "messages": messages, "error": None, "utility": True, "security": True}
 
 
+def _inspected(number: int) -> dict[str, object]:
+    call = {"id": "c-1", "function": "send_money", "arguments": {"to": "ES-77"}}
+    messages: list[dict[str, object]] = [
+        {"role": "system", "content": "You pay bills."},
+        {"role": "user", "content": [{"type": "text", "text": f"Pay bill {number}."}]},
+        {"role": "assistant", "content": "I pay it.", "tool_calls": [call]},
+        {"role": "tool", "content": "paid", "tool_call_id": "c-1", "function": "send_money"},
+        {"role": "assistant", "content": "It is paid."},
+    ]
+    sample = {
+        "id": number,
+        "epoch": 1,
+        "input": "Pay.",
+        "messages": messages,
+        "metadata": {"theodolite_label": "clean"},
+    }
+    run = {"eval_id": f"e-{number}", "task": "bills", "model": "m-1"}
+    return {"version": 2, "status": "success", "eval": run, "samples": [sample, {**sample, "epoch": 2}]}
+
+
 def _json_lines(made: Callable[[int], object], count: int) -> bytes:
     return b"".join([json.dumps(made(number)).encode() + b"\n" for number in range(count)])
 
@@ -471,6 +493,12 @@ RECORDINGS: dict[type, dict[str, bytes]] = {
     AgentDojoRuns: {
         "an indented run": json.dumps(_run(0), indent=4).encode(),
         "a run a line": _json_lines(_run, 2),
+    },
+    InspectLogs: {
+        "an indented document": json.dumps(_inspected(0), indent=2).encode(),
+        "a document a line": _json_lines(_inspected, 2),
+        "a document of Inspect's": (LOGS / "notes.json").read_bytes(),
+        "an archive of Inspect's": (LOGS / "notes.eval").read_bytes(),
     },
 }
 
@@ -563,6 +591,7 @@ SETUPS: dict[type, Callable[[Path], Laws]] = {
         LabelledSessions, LabelledSessions, lambda count: _json_lines(_labelled, count)
     ),
     AgentDojoRuns: lambda _: _reader(AgentDojoRuns, AgentDojoRuns, lambda count: _json_lines(_run, count)),
+    InspectLogs: lambda _: _reader(InspectLogs, InspectLogs, lambda count: _json_lines(_inspected, count)),
     CategoricalOnly: lambda _: _laws(
         redactor.CHECKS,
         redactor.RedactorFixture(factory=lambda: CategoricalOnly(DenyAll()), personal=["a@example.org"]),

@@ -106,7 +106,7 @@ def test_the_other_way_round_the_same_calls_are_let_through(
 
 def test_what_both_say_is_what_two_scans_say(theodolite: Run, recordings: Path, artefact: Artefact) -> None:
     new = artefact("new", 0.01)
-    told = document(theodolite("scan", recordings, "--calibration", new, "--compare", "shipped", "-f", "json"))
+    told = document(theodolite("scan", recordings, "--calibration", new, "--compare", "none", "-f", "json"))
     scans = [
         json.loads(theodolite("scan", recordings, "-f", "json", *more).stdout)
         for more in ((), ("--calibration", str(new)))
@@ -128,9 +128,9 @@ def test_text_names_both_sides_the_policy_and_each_call(
     theodolite: Run, recordings: Path, home: Path, artefact: Artefact
 ) -> None:
     (home / "theodolite.toml").write_text(HOLD, encoding="utf-8")
-    done = theodolite("scan", recordings, "--calibration", artefact("new", 0.01), "--compare", "shipped")
+    done = theodolite("scan", recordings, "--calibration", artefact("new", 0.01), "--compare", "none")
     said = " ".join(done.stdout.split())
-    assert "Before: the shipped thresholds. After: the calibration new." in said
+    assert "Before: the detectors' own thresholds. After: the calibration new." in said
     assert "a call whose own signal acts is refused (hold = true)" in said
     assert "would be stopped; fusion.call alarms; log_only -> elevated_review; score" in said
     assert "Something would change in" in said
@@ -150,7 +150,7 @@ def test_the_new_one_may_be_that_of_the_settings(
 ) -> None:
     new = artefact("new", 0.01)
     (home / "theodolite.toml").write_text(f'calibration = "{new.name}"\n', encoding="utf-8")
-    told = document(theodolite("scan", recordings, "--compare", "shipped", "-f", "json"))
+    told = document(theodolite("scan", recordings, "--compare", "none", "-f", "json"))
     assert (told.summary.before.calibration, told.summary.after.calibration) == (None, "new")
     assert told.summary.sessions_changed > 0
 
@@ -163,12 +163,12 @@ def test_several_processes_say_the_same(theodolite: Run, home: Path, recordings:
             (many / f"{kind}-{number}.json").write_bytes((recordings / f"{kind}.json").read_bytes())
     new = artefact("new", 0.01)
     alone, together = [
-        theodolite("scan", many, "--calibration", new, "--compare", "shipped", "-f", "json", "-j", jobs).stdout
+        theodolite("scan", many, "--calibration", new, "--compare", "none", "-f", "json", "-j", jobs).stdout
         for jobs in ("1", "2")
     ]
     assert alone == together
     assert (
-        document(theodolite("scan", many, "--calibration", new, "--compare", "shipped", "-f", "json")).summary.sessions
+        document(theodolite("scan", many, "--calibration", new, "--compare", "none", "-f", "json")).summary.sessions
         == 120
     )
 
@@ -176,17 +176,17 @@ def test_several_processes_say_the_same(theodolite: Run, home: Path, recordings:
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        (("--compare", "shipped"), "none is named that is to be in force"),
+        (("--compare", "none"), "none is named that is to be in force"),
         (("--compare", "absent.json", "--calibration", "new.json"), "absent.json"),
-        (("--compare", "shipped", "--calibration", "new.json", "--format", "html"), "forms text and json, not html"),
-        (("--compare", "shipped", "--calibration", "new.json", "--format", "jsonl"), "forms text and json, not jsonl"),
-        (("--compare", "shipped", "--calibration", "new.json", "--store", "e.db"), "--store is for a scan"),
-        (("--compare", "shipped", "--calibration", "new.json", "--model", "local"), "--model is for a scan"),
-        (("--compare", "shipped", "--calibration", "new.json", "--baseline", "b.json"), "--baseline is for a scan"),
-        (("--compare", "shipped", "--calibration", "new.json", "--write-baseline", "b"), "--write-baseline is for"),
-        (("--compare", "shipped", "--calibration", "new.json", "--suppressions", "s.toml"), "--suppressions is for"),
-        (("--compare", "shipped", "--calibration", "new.json", "--fail-on", "restricted_mode"), "--fail-on is for"),
-        (("--compare", "shipped", "--calibration", "new.json", "--calls"), "--calls is for a scan"),
+        (("--compare", "none", "--calibration", "new.json", "--format", "html"), "forms text and json, not html"),
+        (("--compare", "none", "--calibration", "new.json", "--format", "jsonl"), "forms text and json, not jsonl"),
+        (("--compare", "none", "--calibration", "new.json", "--store", "e.db"), "--store is for a scan"),
+        (("--compare", "none", "--calibration", "new.json", "--model", "local"), "--model is for a scan"),
+        (("--compare", "none", "--calibration", "new.json", "--baseline", "b.json"), "--baseline is for a scan"),
+        (("--compare", "none", "--calibration", "new.json", "--write-baseline", "b"), "--write-baseline is for"),
+        (("--compare", "none", "--calibration", "new.json", "--suppressions", "s.toml"), "--suppressions is for"),
+        (("--compare", "none", "--calibration", "new.json", "--fail-on", "restricted_mode"), "--fail-on is for"),
+        (("--compare", "none", "--calibration", "new.json", "--calls"), "--calls is for a scan"),
         (("--compare", "old.json", "--calibration", "new.json", "--output", "old.json"), "reads or keeps"),
     ],
 )
@@ -214,11 +214,11 @@ def test_a_file_gets_the_report_and_standard_error_a_line(
     theodolite: Run, recordings: Path, home: Path, artefact: Artefact
 ) -> None:
     new = artefact("new", 0.01)
-    done = theodolite("scan", recordings, "--calibration", new, "--compare", "shipped", "-o", "what.txt")
+    done = theodolite("scan", recordings, "--calibration", new, "--compare", "none", "-o", "what.txt")
     assert done.exit_code == 1
     assert not done.stdout
     assert "something would change in" in done.stderr
-    assert "Before: the shipped thresholds." in (home / "what.txt").read_text(encoding="utf-8")
+    assert "Before: the detectors' own thresholds." in (home / "what.txt").read_text(encoding="utf-8")
 
 
 def test_nothing_is_kept_and_nobody_is_asked_whatever_the_settings_say(
@@ -226,7 +226,7 @@ def test_nothing_is_kept_and_nobody_is_asked_whatever_the_settings_say(
 ) -> None:
     settings = '[store]\npath = "evidence.db"\n[panel]\nsubject = "local"\n'
     (home / "theodolite.toml").write_text(settings, encoding="utf-8")
-    done = theodolite("scan", recordings, "--calibration", artefact("new", 0.01), "--compare", "shipped")
+    done = theodolite("scan", recordings, "--calibration", artefact("new", 0.01), "--compare", "none")
     assert done.exit_code == 1, done.stderr
     assert not (home / "evidence.db").exists()
 
@@ -259,7 +259,7 @@ def test_memory_is_that_of_a_batch_however_many_sessions_are_compared(home: Path
             "--calibration",
             new,
             "--compare",
-            "shipped",
+            "none",
             "-f",
             "json",
             "-o",
@@ -278,7 +278,7 @@ def test_stopped_it_tells_what_was_compared_until_then(home: Path, artefact: Art
     new, pipe = artefact("new", 0.01), home / "pipe.jsonl"
     os.mkfifo(pipe)
     command = [sys.executable, "-m", "theodolite.cli", "scan", str(pipe), "--calibration", str(new), "--jobs", jobs]
-    command += ["--compare", "shipped", "--format", "json", "--output", "what.json"]
+    command += ["--compare", "none", "--format", "json", "--output", "what.json"]
     whole = b"".join(encode_line(event, None) for number in range(2_000) for event in _session(number))
     running = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
     with pipe.open("wb") as stream:

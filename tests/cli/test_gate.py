@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import msgspec
 import pytest
 from typer.testing import Result
 
@@ -202,7 +201,7 @@ def artefact(path: Path, *models: str) -> None:
         models=("m-0",),
         gates={name: gate(name) for name in models},
     )
-    path.write_bytes(msgspec.json.encode(made))
+    path.write_bytes(made.signed().document())
 
 
 def test_an_artefact_keeps_all_that_it_has_but_the_gate_of_that_model(

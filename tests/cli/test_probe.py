@@ -413,7 +413,7 @@ def test_probes_that_together_alarm_are_a_finding_and_one_is_not(
     with FakeProvider(policed(drifted())) as provider:
         settings(provider)
         once = theodolite("probe", recording, "--model", "shop", "--probes", "1")
-        often = theodolite("probe", recording, "--model", "shop", "--probes", "12")
+        often = theodolite("probe", recording, "--model", "shop", "--probes", "14")
     assert (once.exit_code, often.exit_code) == (3 if model == "m-2" else 0, wanted), often.output
     told = " ".join(often.stdout.split()).rpartition("Verdict ")[2]
     assert told.startswith("drift found: fusion.session decides and stands at ") is (wanted == 1)

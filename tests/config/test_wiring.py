@@ -56,6 +56,7 @@ def test_the_defaults_are_a_working_instrument() -> None:
             "openai-responses",
             "labelled-sessions",
             "agentdojo-runs",
+            "inspect-logs",
         ]
         assert (instrument.store, instrument.key) == (None, None)
         assert instrument.monitor.session("s-1").observe(TurnEnded()).allowed

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from theodolite.core.assessment import Threshold
 from theodolite.core.calibration import Band, Calibration, Dataset, grade
 from theodolite.core.errors import CalibrationError
-from theodolite.core.reading import Cause, Failure, Level, Reading, Status
+from theodolite.core.reading import Cause, Fact, Failure, Level, Reading, Status
 
 # What a person may write by hand, but for its status.
 WRITTEN_BY_HAND = """
@@ -284,3 +284,22 @@ def test_what_is_no_artefact_is_refused_and_nothing_else_is_raised(document: byt
 def test_no_bytes_raise_anything_but_a_calibration_error(document: bytes) -> None:
     with pytest.raises(CalibrationError):
         Calibration.load(document, "x.json")
+
+
+@pytest.mark.parametrize(
+    ("fitted_with", "asked_from", "status"),
+    [("1.0.0", "1.0.0", Status.CALIBRATED), ("1.0.0", "1.1.0", Status.STALE), ("", "1.1.0", Status.CALIBRATED)],
+)
+def test_probes_of_another_library_are_stale(fitted_with: str, asked_from: str, status: Status) -> None:
+    said = replace(reading(), facts=(Fact("library", asked_from),))
+    assert grade(said, BANDS, artefact(probes=fitted_with), **OF_THE_DATASET).status is status
+
+
+@pytest.mark.parametrize("depth", [9, 500, 100_000])
+def test_coefficients_are_not_nested_without_end(depth: int) -> None:
+    nested = b'{"a":' * depth + b"1" + b"}" * depth
+    document = (
+        artefact(status="REFERENCE").document().replace(b'"agents"', b'"coefficients": ' + nested + b', "agents"')
+    )
+    with pytest.raises(CalibrationError, match=r"is not a calibration artefact"):
+        Calibration.load(document, "deep.json")

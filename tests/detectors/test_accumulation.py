@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from random import Random
 from statistics import linear_regression
 
 import msgspec
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from theodolite.detectors.behavior.accumulation import (
+    ALPHA_LONG,
     DivergenceCategory,
     DriftAccumulator,
     OverallVerdict,
@@ -16,8 +18,8 @@ from theodolite.detectors.behavior.accumulation import (
     Settled,
 )
 from theodolite.detectors.behavior.probe import ProbeType
-from theodolite.stats.betting import Betting
 from theodolite.stats.interval import wilson
+from theodolite.stats.restarting import Restarting, delay
 
 DISAGREE = DivergenceCategory.POLICY_DISAGREEMENT
 BETS = st.lists(st.sampled_from([-1.0, -0.5, 0.0, 0.5, 1.0]), max_size=4).map(tuple)
@@ -85,9 +87,10 @@ def total(*probes: ProbeOutcomeFacts) -> DriftAccumulator:
     return accumulator
 
 
+LEAK_ONCE = facts(score=0.27, escaped=True, observed=(1.0,))
 LEAK = facts(score=0.27, escaped=True, observed=(1.0, 1.0))
 CLEAN = facts(observed=(0.0, 0.0), decision=(0.0, 0.0))
-SHIFT = facts(score=0.8, drifted=True, category=DISAGREE, decision=(0.5, 0.5))
+SHIFT = facts(score=0.8, drifted=True, category=DISAGREE, decision=(1.0,))
 
 
 class TestEvidence:
@@ -99,10 +102,13 @@ class TestEvidence:
         # By one kind of evidence alone, and half of it is then the other's, which stands at 1.
         assert not total(*[LEAK] * 5).alarms()
         assert total(*[LEAK] * 6).alarms()
-        assert total(*[SHIFT] * 10).alarms()
+        assert not total(*[SHIFT] * 11).alarms()
+        assert total(*[SHIFT] * 12).alarms()
+        # Where decisions are read from probabilities too, the mean is one of three.
+        assert exactly(*[SHIFT] * 13).alarms()
 
     def test_it_is_the_mean_of_two_bets(self) -> None:
-        one, other = Betting(), Betting()
+        one, other = Restarting(), Restarting()
         expected = (one.update(1.0) + other.update(-0.5)) / 2
         assert total(facts(observed=(1.0,), decision=(-0.5,))).e_value == pytest.approx(expected)
 
@@ -112,7 +118,28 @@ class TestEvidence:
         assert exactly(loud, quiet).e_value == pytest.approx(2.5 / 3)
         assert exactly(loud).alarms()
         beside = exactly(facts(decision=(0.5,), decision_maximum=2.0))
-        assert beside.e_value == pytest.approx((1.0 + Betting().update(0.5) + 2.0) / 3)
+        assert beside.e_value == pytest.approx((1.0 + Restarting().update(0.5) + 2.0) / 3)
+
+    @pytest.mark.parametrize("clean", [0, 1_000, 10_000])
+    def test_drift_after_however_many_clean_probes_is_found_about_as_late_as_is_stated(self, clean: int) -> None:
+        dice = Random(7)  # noqa: S311 - a simulation
+        accumulator, probes = DriftAccumulator(session_id="s-1"), 0
+        for _ in range(clean):
+            accumulator.add(facts(observed=(dice.choice((-1.0, 1.0)),)))
+        assert not accumulator.alarms()
+        while not accumulator.alarms():
+            accumulator.add(LEAK_ONCE)
+            probes += 1
+        # By one of two processes, so that it has to come to twice as much.
+        assert probes == pytest.approx(delay(math.log(1.9), ALPHA_LONG / 2, clean), rel=0.2)
+
+    @given(st.lists(BETS, min_size=25, max_size=80), st.integers(0, 80))
+    def test_saved_and_restored_across_a_restart_it_goes_on_alike(self, bets: list[tuple[float, ...]], at: int) -> None:
+        said = [facts(observed=some * 4, decision=some) for some in bets]
+        restored = msgspec.json.decode(msgspec.json.encode(total(*said[:at])), type=DriftAccumulator)
+        for probe in said[at:]:
+            restored.add(probe)
+        assert restored == total(*said)
 
     def test_what_is_explained_adds_nothing_and_still_takes(self) -> None:
         explained = facts(observed=(1.0, -1.0), decision=(0.5, -0.5), explained=True, score=0.6, drifted=True)

@@ -121,7 +121,11 @@ def test_the_gate_that_these_tests_rest_on_passed_by_probabilities() -> None:
 
 
 def test_a_drifted_agent_whose_model_passed_is_restricted_by_what_it_decides_alone() -> None:
-    decisions = probed(policy(drift=9.0), {"m-1": measured()})
+    # It does what a twin asks all but always. By decisions alone, one of three processes, strong evidence takes 17 of
+    # the cap's 20 probes: one that fails a twin now and then is reviewed.
+    now_and_then = probed(policy(policy=3.0, drift=9.0), {"m-1": measured()})
+    assert now_and_then[-1].action is Action.ELEVATED_REVIEW
+    decisions = probed(policy(policy=5.0, drift=15.0), {"m-1": measured()})
     last = told(decisions[-1], SESSION)
     assert decisions[-1].action is Action.RESTRICTED_MODE
     assert status(decisions[-1]) is Status.CALIBRATED
@@ -211,7 +215,7 @@ def test_the_evidence_is_of_one_model_and_a_surrogate_s_makes_way_for_the_own() 
         session.observe(ModelCalled(model="m-1"))
         session.observe(MessageObserved(role="user", text=f"Look. {TAINT}", source=Source.USER))
         decisions: list[Decision] = []
-        for _ in range(3):
+        for _ in range(4):
             session.request_probe("now")
             decisions += session.drain_sync()
         surrogate = told(decisions[-1], SESSION)

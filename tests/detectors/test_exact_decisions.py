@@ -44,6 +44,15 @@ OTHERS = {
 }
 
 
+def test_clean_decisions_take_nothing_from_a_later_one() -> None:
+    first, late = Exact(), Exact()
+    first.add("brief", "dd_01", 9.0)
+    late.add("brief", "se_01", 1.0)
+    assert evidence(late, GATE) < 1.0
+    late.add("brief", "dd_01", 9.0)
+    assert evidence(late, GATE) >= evidence(first, GATE) > 20.0
+
+
 def settled(*, explained: bool = False) -> InquirySettled:
     """Return a probe as it was recorded: its decision was read from probabilities behind a brief context."""
     said = Reading(

@@ -94,7 +94,7 @@ def test_each_code_has_a_page_and_a_line_in_the_table() -> None:
         *[["models", verb] for verb in ("pull", "list", "path")],
         *[["guard", verb] for verb in ("lint", "check", "diff", "drift")],
         *[["pin", verb] for verb in ("add", "remove", "verify")],
-        *[["dataset", verb] for verb in ("label",)],
+        *[["dataset", verb] for verb in ("agentdojo", "label")],
         *[["store", verb] for verb in ("verify", "heads", "export", "erase", "expire")],
     ],
     ids=" ".join,

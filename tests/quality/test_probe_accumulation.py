@@ -153,7 +153,7 @@ def test_alike_arms_alarm_no_more_often_than_alpha(name: str, rate: float, alpha
     held(name, rate, alpha, fleets(name, 1_000, FLEETS), measured)
 
 
-# Decisions alone are bet on by one pair of a probe and its twin: within twenty probes they find of half drift 283 of
+# Decisions alone are bet on by one pair of a probe and its twin: within twenty probes they find of half drift 189 of
 # 1,000 sessions.
 POWER = [(name, FULL, 0.99) for name in READS] + [(name, HALF, 0.80) for name, read in READS.items() if read.observed]
 

@@ -133,6 +133,7 @@ def test_nothing_of_the_label_reaches_an_event() -> None:
     messages = (ASKED, called(READ), returned(ORDER), PAID)
     told = attacked(*messages)
     others: list[dict[str, object]] = [{"security": True}, {"utility": False}, {"injections": None}, {"error": "Late"}]
+    others.append({"theodolite_label": "clean"})
     for other in others:
         assert read(attacked(*messages, **other)) == read(told)
 
@@ -172,6 +173,11 @@ SEEN = (ASKED, called(READ), returned(ORDER))
         # Denial of service: there is no deed that the agent was led to.
         (attacked(*SEEN, PAID, attack_type="captcha_dos", security=True), None, "attacked_succeeded"),
         (attacked(*SEEN, PAID, security=None), None, "attacked"),
+        # Whoever made a run knows better.
+        (attacked(*SEEN, called(PAY), theodolite_label="clean"), Known.CLEAN, "attacked_resisted"),
+        (run(*CLEAN, theodolite_label="drifted"), Known.DRIFTED, "clean"),
+        (attacked(*SEEN, called(PAY), theodolite_label="dirty"), None, "attacked_resisted"),
+        (attacked(*SEEN, called(PAY), theodolite_label=1), None, "attacked_resisted"),
     ],
 )
 def test_what_became_of_the_attack_says_what_is_known(data: bytes, known: Known | None, kind: str) -> None:

@@ -17,13 +17,20 @@ from theodolite.core.recording import HEADER, encode_line
 from theodolite.readers.agentdojo_runs import AgentDojoRuns
 from theodolite.readers.anthropic_messages import AnthropicMessages
 from theodolite.readers.detection import HEAD, detect, find_recordings, open_labels, open_recording
+from theodolite.readers.inspect_logs import InspectLogs
 from theodolite.readers.jsonl import EventLines
 from theodolite.readers.labelled import LabelledSessions
 from theodolite.readers.openai_chat import OpenAIChat
 from theodolite.readers.openai_responses import OpenAIResponses
 
-READERS = (EventLines(), OpenAIChat(), AnthropicMessages(), OpenAIResponses(), LabelledSessions(), AgentDojoRuns())
-KNOWN = "theodolite-events, openai-chat, anthropic-messages, openai-responses, labelled-sessions, agentdojo-runs"
+READERS = (
+    *(EventLines(), OpenAIChat(), AnthropicMessages(), OpenAIResponses()),
+    *(LabelledSessions(), AgentDojoRuns(), InspectLogs()),
+)
+KNOWN = (
+    "theodolite-events, openai-chat, anthropic-messages, openai-responses, "
+    "labelled-sessions, agentdojo-runs, inspect-logs"
+)
 EXAMPLES = Path(__file__).parents[2] / "examples" / "sessions"
 GOAL = GoalStated(session="s", text="x")
 PLAIN = HEADER + encode_line(GOAL, None)
@@ -295,7 +302,16 @@ def test_nothing_is_left_open_when_reading_stops_half_way(tmp_path: Path) -> Non
 
 
 def test_folders_are_searched_and_files_taken_as_named(tmp_path: Path) -> None:
-    for name in ("b.jsonl", "a/z.json.gz", "a/y.jsonl.gz", "a/x.json", "a/notes.txt", "c.log", "a/folder.json/d.json"):
+    for name in (
+        "b.jsonl",
+        "a/z.json.gz",
+        "a/y.jsonl.gz",
+        "a/x.json",
+        "a/notes.txt",
+        "c.log",
+        "a/folder.json/d.json",
+        "e.eval",
+    ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(b"[]")
     found = find_recordings([tmp_path / "c.log", tmp_path, tmp_path / "b.jsonl"])
@@ -306,6 +322,7 @@ def test_folders_are_searched_and_files_taken_as_named(tmp_path: Path) -> None:
         "a/y.jsonl.gz",
         "a/z.json.gz",
         "b.jsonl",
+        "e.eval",
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tracemalloc
+import zipfile
 from collections.abc import Callable, Iterator
 from io import BytesIO
 from pathlib import Path
@@ -34,6 +35,7 @@ from theodolite.core.reading import Cause, Evidence, Fact, Failure, Reading
 from theodolite.core.recording import HEADER, encode_line
 from theodolite.readers.agentdojo_runs import AgentDojoRuns
 from theodolite.readers.anthropic_messages import AnthropicMessages
+from theodolite.readers.inspect_logs import InspectLogs
 from theodolite.readers.jsonl import EventLines
 from theodolite.readers.labelled import LabelledSessions
 from theodolite.readers.openai_chat import OpenAIChat
@@ -179,6 +181,34 @@ def run(number: int) -> dict[str, object]:
     return {**named, **attack, "messages": told, "error": None, "utility": True, "security": False}
 
 
+def sample(number: int) -> dict[str, object]:
+    call = {"id": SECRET, "function": SECRET, "arguments": {SECRET: [SECRET]}}
+    told: list[dict[str, object]] = [
+        {"role": "system", "content": f"{SECRET} é"},
+        {"role": "user", "content": [{"type": "text", "text": SECRET}, {"type": "image", "image": SECRET}]},
+        {"role": "assistant", "content": [{"type": "reasoning", "reasoning": SECRET}], "tool_calls": [call]},
+        {"role": "tool", "content": "", "tool_call_id": SECRET, "error": {"type": "timeout", "message": SECRET}},
+    ]
+    shown = {"event": "model", "tools": [{"name": SECRET, "parameters": {SECRET: {"type": SECRET}}}]}
+    named = {"id": f"{SECRET}-{number}", "epoch": 1, "input": SECRET}
+    return {**named, "messages": told, "events": [shown], "metadata": {SECRET: SECRET}}
+
+
+def log(number: int = 0) -> dict[str, object]:
+    named = {"eval_id": f"e-{number}", "task": SECRET, "model": SECRET}
+    return {"version": 2, "status": "success", "eval": named, "samples": [sample(1), sample(2)]}
+
+
+def archived() -> bytes:
+    written = BytesIO()
+    with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("_journal/start.json", json.dumps({**log(), "samples": None}))
+        for number in (1, 2):
+            archive.writestr(f"samples/{SECRET}-{number}_epoch_1.json", json.dumps(sample(number)))
+        archive.writestr("header.json", json.dumps({**log(), "samples": None}))
+    return written.getvalue()
+
+
 def own_lines() -> bytes:
     events: list[AnyEvent] = [
         GoalStated(session="s-1", text=SECRET),
@@ -218,6 +248,9 @@ SAMPLES = {
     "labelled": Sample(LabelledSessions(), as_lines(labelled("s-1"), labelled("s-2"))),
     "a run": Sample(AgentDojoRuns(), json.dumps(run(1), indent=4).encode()),
     "runs": Sample(AgentDojoRuns(), as_lines(run(1), run(2))),
+    "a log": Sample(InspectLogs(), json.dumps(log(), indent=1).encode()),
+    "logs": Sample(InspectLogs(), as_lines(log(1), log(2))),
+    "an archive": Sample(InspectLogs(), archived()),
 }
 every_sample = pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES)
 
@@ -307,6 +340,7 @@ def test_a_damaged_file_raises_nothing_and_no_reason_quotes_it(sample: Sample, d
         OpenAIResponses(),
         LabelledSessions(),
         AgentDojoRuns(),
+        InspectLogs(),
         sample.reader,
     ):
         found = read(other, bytes(damaged))
@@ -321,6 +355,18 @@ ITEMS = ("output", "call_id", "summary", "action", "results", "instructions", "e
 OWN = ("event", "theodolite", "version", "session", "seal", "channel")
 LABELED = ("session_id", "goal", "events", "turn", "args", "tool", "error", "model", "kind", "onset_turn", "suite")
 RUNS = ("suite_name", "pipeline_name", "user_task_id", "attack_type", "injections", "security", "tool_call")
+LOGS = (
+    "eval",
+    "samples",
+    "epoch",
+    "eval_id",
+    "task",
+    "metadata",
+    "theodolite_label",
+    "scores",
+    "attachments",
+    "version",
+)
 KINDS = (
     *("tool_use", "tool_result", "document", "thinking", "web_search_tool_result", "compaction", "tool_addition"),
     *("function_call", "function_call_output", "web_search_call", "mcp_call", "reasoning", "additional_tools"),
@@ -332,7 +378,7 @@ json_values: st.SearchStrategy[object] = st.recursive(
     atoms | st.sampled_from((*WORDS, *KINDS)),
     lambda below: (
         st.lists(below, max_size=3)
-        | st.dictionaries(st.sampled_from((*CHAT, *BLOCKS, *ITEMS, *OWN, *LABELED, *RUNS)), below, max_size=5)
+        | st.dictionaries(st.sampled_from((*CHAT, *BLOCKS, *ITEMS, *OWN, *LABELED, *RUNS, *LOGS)), below, max_size=5)
     ),
     max_leaves=30,
 )
@@ -340,7 +386,15 @@ json_values: st.SearchStrategy[object] = st.recursive(
 
 @pytest.mark.parametrize(
     "reader",
-    [EventLines(KEY), OpenAIChat(), AnthropicMessages(), OpenAIResponses(), LabelledSessions(), AgentDojoRuns()],
+    [
+        EventLines(KEY),
+        OpenAIChat(),
+        AnthropicMessages(),
+        OpenAIResponses(),
+        LabelledSessions(),
+        AgentDojoRuns(),
+        InspectLogs(),
+    ],
     ids=lambda reader: reader.name,
 )
 @patient
@@ -407,6 +461,14 @@ def many_runs() -> Iterator[bytes]:
         yield line.replace(b"user_task_0", b"user_task_%d" % number)
 
 
+def many_samples() -> Iterator[bytes]:
+    yield json.dumps({**log(), "samples": []}, indent=1).encode()[:-4]
+    one = json.dumps(sample(0)).encode()
+    for number in range(EVENTS // 10):
+        yield b"[,"[number > 0 :][:1] + one.replace(b"3a-0", b"3a-%d" % number)
+    yield b"]}"
+
+
 @pytest.mark.parametrize(
     ("reader", "parts"),
     [
@@ -416,8 +478,9 @@ def many_runs() -> Iterator[bytes]:
         (OpenAIResponses(), many_items),
         (LabelledSessions(), many_sessions),
         (AgentDojoRuns(), many_runs),
+        (InspectLogs(), many_samples),
     ],
-    ids=["own", "chat list", "anthropic list", "responses list", "labelled", "runs"],
+    ids=["own", "chat list", "anthropic list", "responses list", "labelled", "runs", "a log"],
 )
 def test_a_long_file_is_read_in_little_memory(
     reader: Reader, parts: Callable[[], Iterator[bytes]], tmp_path: Path

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 from theodolite.calibration.sample import Known
 from theodolite.calibration.table import Rows, Table
-from theodolite.calibration.thresholds import least
 from theodolite.core.assessment import Ambiguity, Assessment, Bin, Point, Share, Slice
 from theodolite.stats.area import area
+from theodolite.stats.conformal import least
 from theodolite.stats.interval import clopper_pearson
 
-__all__ = ("ambiguity", "assess", "share")
+__all__ = ("affordable", "ambiguity", "assess", "share")
 
 # Points of a curve that are kept (our choice): more are not told apart in a picture.
 _POINTS = 100
@@ -48,23 +49,25 @@ def assess(code: str, alert: float, table: Table, alpha: float, *, width: float 
 def ambiguity(alert: float, scores: Sequence[float], table: Table) -> float:
     """Return how near to a threshold a second opinion is asked for: where it may change what the threshold says.
 
-    The band ends at a session that the threshold alone judges wrongly, the farthest one for which at most one in twenty
-    clean sessions is asked about: in production most are clean, and theirs is the cost. 0 where there is none.
+    The band ends at a session that the threshold alone judges wrongly, the farthest one that is `affordable`. 0 where
+    there is none.
     """
-    near = sorted((abs(scores[row] - alert), row) for row in range(len(table)))
-    most = len(table.rows(Known.CLEAN)) * _COST
-    width, asked, last = 0.0, 0, -1.0
-    wrong = False
-    for distance, row in near:
-        if distance > last and wrong:
-            width = last
-        if distance > last:
-            last, wrong = distance, False
-        asked += table.clean(row)
-        if asked > most:
-            return width
-        wrong = wrong or (scores[row] >= alert) is table.clean(row)
-    return last if wrong else width
+    most = affordable(alert, scores, table)
+    wrong = [abs(scores[row] - alert) for row in range(len(table)) if (scores[row] >= alert) is table.clean(row)]
+    return max([distance for distance in wrong if distance <= most], default=0.0)
+
+
+def affordable(alert: float, scores: Sequence[float], table: Table) -> float:
+    """Return the widest band around a threshold in which at most one in twenty clean sessions lies.
+
+    In production most sessions are clean, and what asking about them costs is the price of a second opinion.
+    """
+    near = sorted(abs(scores[row] - alert) for row in table.rows(Known.CLEAN))
+    asked = int(len(near) * _COST)
+    if asked >= len(near):
+        return 1.0
+    beyond = near[asked]  # this one is one too many, and so are those that are as near
+    return math.nextafter(beyond, 0.0) if beyond > 0.0 else 0.0
 
 
 def _within(width: float, alert: float, scores: Sequence[float], table: Table) -> Ambiguity:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import msgspec
 from msgspec import Struct
 
-from theodolite.calibration.assess import ambiguity, assess
+from theodolite.calibration.assess import affordable, ambiguity, assess
 from theodolite.calibration.fusing import (
     FEWEST_DRIFTED,
     parts_of,
@@ -16,14 +16,19 @@ from theodolite.calibration.fusing import (
     sessions_held_back,
     weighed,
 )
+from theodolite.calibration.probing import code_of, put_probes, tuned
 from theodolite.calibration.sample import FOLDS
 from theodolite.calibration.table import Rows, Table
-from theodolite.calibration.thresholds import STRONGER, fitted, least
+from theodolite.calibration.thresholds import STRONGER, fitted
 from theodolite.core.assessment import Assessment, Threshold
 from theodolite.core.calibration import Band, Calibration, Dataset, Population
 from theodolite.core.labels import Known
 from theodolite.core.reading import Status
-from theodolite.detectors.fusion import CALL, SESSION, Refitted, shipped
+from theodolite.detectors.behavior.probe import ProbeType
+from theodolite.detectors.behavior.tuning import ESTIMATES, Tuning
+from theodolite.detectors.fusion import CALL, SESSION, Part, Refitted, shipped
+from theodolite.stats.conformal import least
+from theodolite.stats.e_process import Maxima
 
 __all__ = ("Terms", "calibrated", "measured", "parts_in", "population")
 
@@ -33,8 +38,6 @@ _FITTED = 2
 _HIGH, _LOW = 0.1, 0.25
 # Slices that a warning names: all of them are in the assessments. Our choice.
 _NAMED = 8
-# The calls, and the probes: what the bet on a whole session is the mean of.
-_PROCESSES = 2
 # What the e-value of the probes is told by.
 _PROBES = "behavior.session"
 
@@ -42,8 +45,8 @@ _PROBES = "behavior.session"
 class Terms(Struct, frozen=True, kw_only=True):
     """For whom it is fitted, to what, and at what share of false alarms.
 
-    `bands` are the detectors' own; `seconds` are the codes that somebody gives a second opinion on. `probed`: the
-    sessions were put probes. `reference`: what comes of it is to be shipped, and vouches for nobody.
+    `bands` are the detectors' own. `probed`: the sessions were put probes. `reference`: what comes of it is to be
+    shipped, and vouches for nobody.
     """
 
     id: str
@@ -54,7 +57,6 @@ class Terms(Struct, frozen=True, kw_only=True):
     versions: Mapping[str, str]
     library: str
     probes: str = ""
-    seconds: frozenset[str] = frozenset()
     probed: bool = False
     reference: bool = False
 
@@ -74,27 +76,19 @@ def calibrated(table: Table, terms: Terms) -> Calibration:
     warnings: list[str] = []
     clean = table.rows(Known.CLEAN)
     fitting, left = _split(table, clean, terms)
-    parts = (
-        parts_of(table, shipped().base, [code for code in parts_in(terms.bands) if code != shipped().base], fitting)
-        if fitting
-        else {}
-    )
-    rows = left if parts else clean
+    parts = parts_of(table, shipped().base, parts_in(terms.bands), fitting)
+    tuning = tuned(table, fitting, clean, terms.alpha) if terms.probed else ESTIMATES
+    rows = left if parts or "weights" in tuning.fitted else clean
     put_fused(table, shipped().base, parts)
+    put_probes(table, tuning)
     maxima = weighed(table, rows) if rows else None
     if maxima is not None:
         put_sessions(table, maxima, _PROBES)
     thresholds = dict(_thresholds(table, rows, terms, warnings))
     bands = {code: _band(table, code, threshold, terms, warnings) for code, threshold in thresholds.items()}
-    weighs = maxima is not None and (maxima.n + 1) * terms.share(SESSION) >= _PROCESSES
-    refitted = Refitted(
-        alert=bands[CALL].alert if CALL in bands else shipped().alert,
-        parts=parts,
-        maxima=maxima if weighs else None,
-        alpha=terms.share(SESSION) if weighs else None,
-        source=_source(len(rows), terms.share(CALL)),
-    )
+    coefficients = dict(_coefficients(bands, parts, maxima, tuning, terms))
     status = _status(table, thresholds, terms, warnings)
+    warnings += _estimated(tuning) if terms.probed else ()
     assessments = tuple(_assessments(table, bands, terms))
     warnings += _few(assessments, terms)
     return Calibration(
@@ -111,11 +105,49 @@ def calibrated(table: Table, terms: Terms) -> Calibration:
         library=terms.library,
         probes=terms.probes,
         thresholds=thresholds,
-        coefficients={"fusion": msgspec.to_builtins(refitted)} if CALL in bands or parts else {},
+        coefficients=coefficients,
         population=population(CALL, [table.scores(CALL)[row] for row in rows]),
         assessments=assessments,
         warnings=tuple(warnings),
     ).signed()
+
+
+def _coefficients(
+    bands: Mapping[str, Band], parts: Mapping[str, Part], maxima: Maxima | None, tuning: Tuning, terms: Terms
+) -> Iterator[tuple[str, dict[str, object]]]:
+    """Yield what each detector takes in place of its own."""
+    weighs = maxima is not None and maxima.n >= least(terms.share(SESSION))
+    if CALL in bands or parts:
+        refitted = Refitted(
+            alert=bands[CALL].alert if CALL in bands else shipped().alert,
+            parts=dict(parts),
+            maxima=maxima if weighs else None,
+            alpha=terms.share(SESSION) if weighs else None,
+            source=bands[CALL].source if CALL in bands else shipped().source,
+        )
+        yield "fusion", msgspec.to_builtins(refitted)
+    fitted_bands = {kind: bands[code_of(kind)] for kind in ProbeType if code_of(kind) in bands}
+    given = tuning.coefficients()
+    if fitted_bands:
+        own = ESTIMATES.thresholds
+        given["thresholds"] = {
+            kind.value: fitted_bands[kind].alert if kind in fitted_bands else own[kind] for kind in own
+        }
+        given["ambiguity_band"] = max(band.width for band in fitted_bands.values())
+    if given:
+        yield "behavior", given
+
+
+def _estimated(tuning: Tuning) -> Iterator[str]:
+    """Say which numbers of the probes these sessions say nothing of."""
+    names = [name for name in Tuning.__struct_fields__ if name not in {"fitted", "thresholds", "ambiguity_band"}]
+    left = [name for name in names if name not in tuning.fitted]
+    if left:
+        yield (
+            f"behavior: {', '.join(left)} stay estimates, UNCALIBRATED: to fit them takes {FEWEST_DRIFTED} drifted "
+            "sessions that were probed, and as many clean ones, in two folds of five, and what they are about has to "
+            "have been seen"
+        )
 
 
 def _split(table: Table, clean: Rows, terms: Terms) -> tuple[Rows, Rows]:
@@ -144,7 +176,8 @@ def _thresholds(table: Table, rows: Rows, terms: Terms, warnings: list[str]) -> 
     for code in measured(terms.bands):
         alpha = terms.share(code)
         if code == SESSION:
-            if terms.probed and rows:
+            # With fewer the calls are weighed against the sessions that ship, which are of another kind.
+            if terms.probed and len(rows) >= least(alpha):
                 yield code, _of_sessions(table, rows, alpha)
         elif code in table.codes and code != _PROBES:
             threshold = fitted(code, table, rows, alpha)
@@ -175,9 +208,11 @@ def _band(table: Table, code: str, threshold: Threshold, terms: Terms, warnings:
         )
         return Band(alert=1.0, acts=False, finds=False, source=source)
     strong = threshold.strong if own.strong is not None or code == CALL else None
-    width = own.width
-    if code in terms.seconds and width and len(table.rows(Known.DRIFTED)) >= FEWEST_DRIFTED:
-        width = ambiguity(threshold.alert, table.scores(code), table)
+    width, scores = own.width, table.scores(code)
+    if width and len(table.rows(Known.DRIFTED)) >= FEWEST_DRIFTED:
+        width = ambiguity(threshold.alert, scores, table)
+    elif width:  # what it may change nobody knows, and what it costs is known
+        width = min(width, affordable(threshold.alert, scores, table))
     return Band(
         alert=threshold.alert,
         strong=None if strong is None or strong > 1.0 else max(strong, threshold.alert),
@@ -197,7 +232,10 @@ def _status(table: Table, thresholds: Mapping[str, Threshold], terms: Terms, war
     faults: list[str] = []
     named = table.agents - {""}
     if not named or not table.models:
-        faults.append("its sessions name no agent or no model, and it vouches for those that they name")
+        faults.append(
+            "its sessions name no agent or no model, and it vouches for those that they name: if you know, say "
+            "--agent and --agent-model"
+        )
     acting = [code for code in (CALL, SESSION) if code in thresholds] or [CALL]
     for code in acting:
         if code not in thresholds:
@@ -235,7 +273,7 @@ def population(code: str, scores: Iterable[float]) -> Population | None:
 
 def _assessments(table: Table, bands: Mapping[str, Band], terms: Terms) -> Iterator[Assessment]:
     for code, band in bands.items():
-        width = band.width if code in terms.seconds else None
+        width = band.width if terms.bands[code].width else None
         yield assess(code, band.alert, table, terms.share(code), width=width)
 
 

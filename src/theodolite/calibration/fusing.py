@@ -43,7 +43,7 @@ def parts_of(table: Table, base: str, codes: Collection[str], rows: Rows) -> dic
     are 0 or more, and a ridge draws them to 0. They are kept where, fitted to one fold and judged on the others, they
     make the loss less by more than its standard error. Raises MissingExtraError.
     """
-    above = {code: _usual(table, code, rows) for code in sorted(codes)}
+    above = {code: _usual(table, code, rows) for code in sorted(codes) if code != base}
     bags = {row: _bag(table, row, base, above) for row in rows if table.front(row)}
     if not above or sum(bag.drifted for bag in bags.values()) < FEWEST_DRIFTED:
         return {}

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Self
 
-from theodolite.calibration.sample import FOLDS, Known, Sample
+from theodolite.calibration.sample import FOLDS, Known, Probed, Sample
 
 __all__ = ("Rows", "Table")
 
@@ -30,6 +30,7 @@ class Table:
         self._highest: dict[str, array[float]] = {}
         self._slices: dict[str, _Names] = {}
         self._fronts: dict[int, tuple[Mapping[str, float], ...]] = {}
+        self._probed: dict[int, Probed] = {}
 
     @classmethod
     def of(cls, samples: Iterable[Sample]) -> Self:
@@ -59,6 +60,8 @@ class Table:
             names.append(sample.slices.get(key, ""))
         if sample.front:
             self._fronts[row] = sample.front
+        if sample.probed is not None:
+            self._probed[row] = sample.probed
 
     def __len__(self) -> int:
         """Return how many sessions there are."""
@@ -94,6 +97,10 @@ class Table:
     def front(self, row: int) -> tuple[Mapping[str, float], ...]:
         """Return what was said of the calls of a session."""
         return self._fronts.get(row, ())
+
+    def probed(self, row: int) -> Probed | None:
+        """Return what the probes of a session showed; None where it was put none."""
+        return self._probed.get(row)
 
     def slices(self) -> Iterator[tuple[str, Rows]]:
         """Yield each slice by its name, with its sessions, in order of names."""

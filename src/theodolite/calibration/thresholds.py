@@ -11,22 +11,14 @@ from theodolite.core.assessment import Threshold
 from theodolite.stats.conformal import threshold
 from theodolite.stats.interval import exact_lower
 
-__all__ = ("STRONGER", "fitted", "held_back", "least")
+__all__ = ("STRONGER", "fitted", "held_back")
 
 STRONGER = 10
 """An alarm is strong that a tenth as many clean sessions would reach: ten times the evidence. Our choice."""
 
+_PARTS = 10**6
 # Of the lower bound of what was seen out of fold.
 _CONFIDENCE = 0.05
-
-
-def least(alpha: float) -> int:
-    """Return the least number of clean sessions with which alpha can be promised: 1 / alpha - 1.
-
-    >>> least(0.01), least(0.005)
-    (99, 199)
-    """
-    return math.ceil(1.0 / alpha - 1.0 - 1e-9)
 
 
 def fitted(code: str, table: Table, rows: Rows, alpha: float) -> Threshold | None:
@@ -62,5 +54,13 @@ def held_back(counted: Threshold) -> Threshold:
 
 def _alert(scores: list[float], alpha: float) -> float | None:
     above = threshold(scores, alpha)
-    # An alarm is at or over the threshold, and a new session exceeds this score with at most that chance.
-    return None if above is None else math.nextafter(above, math.inf)
+    return None if above is None else _over(above)
+
+
+def _over(score: float) -> float:
+    """Return a threshold over a score: an alarm is at or over it, and a new session exceeds the score so seldom.
+
+    It has six decimals, which a person can read, and is a little higher than need be; near 1 it has more.
+    """
+    over = math.floor(score * _PARTS + 1.0) / _PARTS
+    return over if score < over < 1.0 else math.nextafter(score, math.inf)

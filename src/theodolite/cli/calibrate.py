@@ -113,6 +113,24 @@ _Name = Annotated[
 _Edition = Annotated[
     str, typer.Option("--dataset-version", metavar="VERSION", help="Which version of it.", show_default="none")
 ]
+_Agent = Annotated[
+    str,
+    typer.Option(
+        "--agent",
+        metavar="NAME",
+        help="Whose sessions they are that name no agent: what live ones are opened with.",
+        show_default="nobody's",
+    ),
+]
+_AgentModel = Annotated[
+    str,
+    typer.Option(
+        "--agent-model",
+        metavar="NAME",
+        help="Which model the agent used in sessions that name none.",
+        show_default="none",
+    ),
+]
 _Reference = Annotated[
     bool,
     typer.Option("--reference", metavar="", help="Make an artefact that is REFERENCE: for the agents of others."),
@@ -144,6 +162,8 @@ def fit(  # noqa: PLR0913, PLR0917 - every option is an argument: that is how ty
     probes: _Probes = 20,
     name: _Name = "",
     edition: _Edition = "",
+    agent: _Agent = "",
+    agent_model: _AgentModel = "",
     date: _Date = None,
     reference: _Reference = False,
     anew: _Anew = False,
@@ -177,6 +197,8 @@ def fit(  # noqa: PLR0913, PLR0917 - every option is an argument: that is how ty
             probes=probes,
             name=name,
             edition=edition,
+            agent=agent,
+            agent_model=agent_model,
             day=day,
             reference=reference,
             anew=anew,

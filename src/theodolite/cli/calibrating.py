@@ -36,10 +36,11 @@ from theodolite.cli.stopping import Stop
 from theodolite.cli.telling import tell
 from theodolite.cli.triaging import read_marks
 from theodolite.cli.waiting import Waiting
+from theodolite.config.grading import artefact_of
 from theodolite.config.settings import Settings
 from theodolite.config.wiring import Instrument
 from theodolite.core.calibration import Calibration, Dataset
-from theodolite.core.errors import CalibrationError, ConfigError
+from theodolite.core.errors import ConfigError
 from theodolite.core.gate import Gate
 from theodolite.core.labels import Known, Label
 from theodolite.core.reading import Status
@@ -54,7 +55,6 @@ __all__ = (
     "Replayed",
     "Request",
     "Watch",
-    "artefact_of",
     "calibrate_sessions",
     "check_sessions",
     "replay_sessions",
@@ -89,6 +89,8 @@ class Request(Replayed, frozen=True, kw_only=True):
     day: str
     name: str = ""
     edition: str = ""
+    agent: str = ""
+    agent_model: str = ""
     reference: bool = False
     anew: bool = False
     suppressions: Path | None = None
@@ -148,7 +150,7 @@ def calibrate_sessions(request: Request) -> int:
         sha256 = hash_of(files)
         with kept_beside(out, _work(request, instrument, labels, marks, sha256), anew=request.anew) as kept:
             _kept(sessions, kept, instrument, request, answered, marks=marks)
-            table = Table.of(_samples(kept, sessions))
+            table = Table.of(_samples(kept, sessions, request))
             check_sessions(sessions, table)
             dataset = Dataset(
                 name=request.name or ", ".join([path.name for path in request.paths]),
@@ -184,14 +186,6 @@ def settings_of(request: Replayed) -> Settings:
         if not request.jobs.alone:
             raise ConfigError("models are asked from one process: leave --jobs out, or --model")
     return replace(settings, store=replace(settings.store, path="", raw_events="", shelf=""))
-
-
-def artefact_of(path: Path) -> Calibration:
-    """Return the artefact of a file. Raises CalibrationError for what is none."""
-    try:
-        return Calibration.load(path.read_bytes(), str(path))
-    except OSError as error:
-        raise CalibrationError(f"{path} cannot be read ({error.strerror}): name a calibration artefact") from error
 
 
 def _gates_alone(before: Calibration | None, settings: Settings) -> Calibration:
@@ -247,7 +241,6 @@ def _terms(request: Request, instrument: Instrument, day: str, dataset: Dataset)
         versions=_versions(instrument),
         library=version("theodolite"),
         probes=shipped().version if request.model else "",
-        seconds=frozenset(code for verifier in fleet.verifiers for code in verifier.codes),
         probed=request.model is not None,
         reference=request.reference,
     )
@@ -270,13 +263,15 @@ def check_sessions(sessions: Sessions, table: Table) -> None:
         say(f"warning: {counted(unlabeled, 'session')} without a label left out: {advice}")
 
 
-def _samples(kept: Kept, sessions: Sessions) -> Iterator[Sample]:
+def _samples(kept: Kept, sessions: Sessions, request: Request) -> Iterator[Sample]:
     """Yield the samples of what is kept, in the order of the dataset; say how many sessions have none.
 
-    Counts those that had no label: it depends on their findings what they are.
+    Those that name no agent or no model are of the one that was named. Counts those that had no label: it depends on
+    their findings what they are.
     """
     why: Counter[str] = Counter()
     marked = 0
+    models = (request.agent_model,) if request.agent_model else ()
     for line in kept.lines():
         if line.unlabeled:
             marked += line.sample is not None
@@ -284,7 +279,8 @@ def _samples(kept: Kept, sessions: Sessions) -> Iterator[Sample]:
         elif line.sample is None:
             why[line.why] += 1
         if line.sample is not None:
-            yield line.sample
+            sample = line.sample
+            yield replace(sample, agent=sample.agent or request.agent, models=sample.models or models)
     if marked:
         say(f"{counted(marked, 'session')} without a label counted as clean, since each finding is a false alarm")
     for reason, count in why.items():

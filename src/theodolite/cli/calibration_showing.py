@@ -11,8 +11,8 @@ from theodolite.cli.exits import FINDING, NOTHING, say
 from theodolite.cli.looks import Look
 from theodolite.cli.output import check_drawable, opened, spared, write_blocks
 from theodolite.cli.telling import tell
+from theodolite.config.grading import artefact_of
 from theodolite.core.calibration import Calibration
-from theodolite.core.errors import CalibrationError
 from theodolite.reports.calibration.difference import blocks as differing
 from theodolite.reports.calibration.difference import differences
 from theodolite.reports.calibration.parts import blocks, title
@@ -20,7 +20,7 @@ from theodolite.reports.escaping import ascii_json, inert
 from theodolite.reports.layout import counted
 from theodolite.reports.limits import NAME
 
-__all__ = ("differ", "loaded", "show")
+__all__ = ("differ", "show")
 
 
 def show(file: Path, form: Look, output: Path | None = None) -> int:
@@ -30,7 +30,7 @@ def show(file: Path, form: Look, output: Path | None = None) -> int:
     there is nothing to draw, and MissingExtraError for a picture where nobody can draw it.
     """
     spared(output, file)
-    artefact = loaded(file)
+    artefact = artefact_of(file)
     if form is Look.PNG:
         check_drawable(Form.PNG, output)
     written = _written(artefact, form)
@@ -50,22 +50,12 @@ def differ(before: Path, after: Path, form: ShortForm, output: Path | None = Non
     Raises as `show` does.
     """
     spared(output, before, after)
-    found = differences(loaded(before), loaded(after))
+    found = differences(artefact_of(before), artefact_of(after))
     tell(found if form is ShortForm.JSON else differing(found), output)
     if output is not None:
         names = f"{inert(found.before, NAME)} -> {inert(found.after, NAME)}"
         say(f"{names}: {counted(len(found.changes), 'difference')}")
     return FINDING if found.changes else NOTHING
-
-
-def loaded(file: Path) -> Calibration:
-    """Return the artefact of a file. Raises CalibrationError, which names it, where there is none."""
-    try:
-        return Calibration.load(file.read_bytes(), str(file))
-    except OSError as error:
-        raise CalibrationError(
-            f"the calibration {file} cannot be read ({error.strerror}): name another file"
-        ) from error
 
 
 def _written(artefact: Calibration, form: Look) -> bytes | None:

@@ -36,14 +36,14 @@ from theodolite.reports.comparison import Changes, ChangesJSON, ChangesText, Com
 from theodolite.reports.layout import counted
 from theodolite.runtime.replay import Sighting, replay
 
-__all__ = ("SHIPPED", "Pair", "compare_batch", "compare_recordings")
+__all__ = ("NONE", "Pair", "compare_batch", "compare_recordings")
 
-SHIPPED = "shipped"
+NONE = "none"
 """What is named in the place of an artefact: the detectors' own thresholds."""
 
 
 class Pair(Struct, frozen=True):
-    """What a worker needs to know: the settings, and the artefacts before and after, "" for the shipped thresholds."""
+    """What a worker needs to know: the settings, and the artefacts before and after; "" stands for none."""
 
     settings: Settings
     before: str
@@ -70,7 +70,7 @@ _SESSIONS = msgspec.json.Decoder(list[msgspec.Raw])
 def compare_recordings(request: Request, old: str) -> int:
     """Judge recordings twice, tell what would change, and return the exit status: 1 where anything would.
 
-    `old` is the path of the artefact that is in force, or `shipped`. Memory is that of one session, and of a batch for
+    `old` is the path of the artefact that is in force, or `none`. Memory is that of one session, and of a batch for
     each process. Raises TheodoliteError, and KeyboardInterrupt when it is stopped: what was compared is then told.
     """
     _check(request)
@@ -82,7 +82,7 @@ def compare_recordings(request: Request, old: str) -> int:
             "NEW, or name one in the settings"
         )
     files = find_recordings(request.paths)
-    before = None if old == SHIPPED else Path(old)
+    before = None if old == NONE else Path(old)
     spared(request.output, *files, *involved(request, settings), *([] if before is None else [before]))
     settings = replace(settings, calibration="", store=replace(settings.store, path="", raw_events="", shelf=""))
     with wired(settings, request, calibration=after) as instrument:

@@ -27,8 +27,8 @@ Paths = Annotated[
     list[Path],
     typer.Argument(
         metavar="PATH",
-        help="Recordings, plain or gzipped. A folder stands for the `.json` and `.jsonl` files below it, and their "
-        "`.gz`.",
+        help="Recordings, plain or gzipped. A folder stands for the `.json`, `.jsonl` and `.eval` files below it, and "
+        "their `.gz`.",
     ),
 ]
 Format = Annotated[

@@ -25,7 +25,7 @@ theodolite probe demo/clean.json --model local --estimate
 
 theodolite probe demo/clean.json --model local --probes 1
 
-theodolite probe session.json --model openai:gpt-5.1 --system prompt.txt --probes 12
+theodolite probe session.json --model openai:gpt-5.1 --system prompt.txt --probes 14
 
 theodolite probe --gate --model openai:gpt-5.1 --system prompt.txt --into bank.calibration.json
 """

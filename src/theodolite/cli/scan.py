@@ -26,20 +26,25 @@ theodolite scan recordings/ --baseline known.json
 
 theodolite scan session.jsonl --calls
 
-theodolite scan recordings/ --calibration calibration.json --compare shipped
+theodolite scan recordings/ --calibration calibration.json --compare none
 """
 
 
 _Calibration = Annotated[
     Path | None,
-    typer.Option("--calibration", metavar="FILE", help="Grade by this artefact instead of the shipped thresholds."),
+    typer.Option(
+        "--calibration",
+        metavar="FILE",
+        help="Grade by this artefact instead of the detectors' own thresholds; "
+        "`shipped` is one that comes with the package.",
+    ),
 ]
 _Compare = Annotated[
     str | None,
     typer.Option(
         "--compare",
         metavar="OLD",
-        help="Judge twice, by --calibration and by the artefact OLD, or by `shipped` thresholds, and tell only what "
+        help="Judge twice, by --calibration and by the artefact OLD, or `none`, and tell only what "
         "would change: which calls would be stopped or let through, which sessions come to something else.",
     ),
 ]

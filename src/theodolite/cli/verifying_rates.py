@@ -7,9 +7,8 @@ from pathlib import Path
 
 from theodolite.calibration.assess import assess
 from theodolite.calibration.table import Table
-from theodolite.calibration.thresholds import least
 from theodolite.cli.answered import Answered
-from theodolite.cli.calibrating import Replayed, Watch, artefact_of, check_sessions, replay_sessions, settings_of
+from theodolite.cli.calibrating import Replayed, Watch, check_sessions, replay_sessions, settings_of
 from theodolite.cli.choices import Form
 from theodolite.cli.exits import FINDING, NOT_JUDGED, NOTHING, say
 from theodolite.cli.judging import wired
@@ -18,11 +17,13 @@ from theodolite.cli.output import involved, spared
 from theodolite.cli.progress import Progress
 from theodolite.cli.stopping import Stop
 from theodolite.cli.telling import tell
+from theodolite.config.grading import artefact_of
 from theodolite.core.assessment import Assessment, Verdict, Verified
 from theodolite.core.calibration import Calibration
 from theodolite.core.errors import CalibrationError
 from theodolite.readers.detection import find_recordings
 from theodolite.reports.calibration.verification import verdict_blocks, verification
+from theodolite.stats.conformal import least
 from theodolite.stats.interval import exact_lower
 
 __all__ = ("verify_rates",)

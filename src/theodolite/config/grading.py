@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import TypeVar
 
+from theodolite.calibration.reference import shipped
 from theodolite.config.settings import Settings, nearest
 from theodolite.core.calibration import Calibration
 from theodolite.core.detector import AnyDetector, Tunable
@@ -13,7 +14,10 @@ from theodolite.core.errors import CalibrationError
 from theodolite.core.fusion import AnyFusion
 from theodolite.core.verifier import Verifier
 
-__all__ = ("fitted", "tuned")
+__all__ = ("SHIPPED", "artefact_of", "fitted", "tuned")
+
+SHIPPED = "shipped"
+"""The name of the artefact that comes with the package."""
 
 _S = TypeVar("_S", AnyDetector, AnyFusion)
 
@@ -67,12 +71,25 @@ def _tuned(speaker: _S, artefact: Calibration) -> _S:
         raise CalibrationError(f"{artefact.id}: coefficients: {speaker.name}: {error}") from error
 
 
-def _read(path: Path, names: Collection[str], codes: Collection[str], off: Collection[str]) -> Calibration:
+def artefact_of(path: Path) -> Calibration:
+    """Return the artefact of a file; `shipped`, where no file has that name, is the one that comes with the package.
+
+    Raises CalibrationError for what cannot be read, or is none.
+    """
+    if path.name == SHIPPED and not path.exists():
+        return shipped()
     try:
         document = path.read_bytes()
     except OSError as error:
-        raise CalibrationError(f"the calibration {path} cannot be read: {error}") from error
-    artefact = Calibration.load(document, str(path))
+        raise CalibrationError(
+            f"the calibration {path} cannot be read ({error.strerror}): name an artefact of `theodolite calibrate`, or "
+            f"`{SHIPPED}`, which comes with the package"
+        ) from error
+    return Calibration.load(document, str(path))
+
+
+def _read(path: Path, names: Collection[str], codes: Collection[str], off: Collection[str]) -> Calibration:
+    artefact = artefact_of(path)
     _check_known(f"{path}: versions: there is no detector", artefact.versions, names, off)
     _check_known(f"{path}: coefficients: there is no detector", artefact.coefficients, names, off)
     _check_known(f"{path}: bands: no detector has the code", artefact.bands, codes, off)

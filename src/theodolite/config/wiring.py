@@ -43,6 +43,7 @@ from theodolite.detectors.trajectory.margin import MarginDetector
 from theodolite.detectors.trajectory.shadow_memory import ShadowMemoryDetector
 from theodolite.readers.agentdojo_runs import AgentDojoRuns
 from theodolite.readers.anthropic_messages import AnthropicMessages
+from theodolite.readers.inspect_logs import InspectLogs
 from theodolite.readers.jsonl import EventLines
 from theodolite.readers.labelled import LabelledSessions
 from theodolite.readers.openai_chat import OpenAIChat
@@ -414,6 +415,7 @@ def _readers(settings: Settings, key: bytes | None) -> tuple[Reader, ...]:
         "openai-responses": OpenAIResponses,
         "labelled-sessions": LabelledSessions,
         "agentdojo-runs": AgentDojoRuns,
+        "inspect-logs": InspectLogs,
     }
     made = [
         kind() if name in own else _usable(f"the reader {name!r}", kind, _has("name", "detects", "read"))

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from theodolite.core.arguments import is_mapping, is_sequence
 from theodolite.core.assessment import Assessment, Threshold
 from theodolite.core.errors import CalibrationError
 from theodolite.core.gate import Gate
@@ -126,6 +127,8 @@ class Calibration(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
             raise ValueError(f"an artefact is CALIBRATED or REFERENCE, not {self.status}")
         if self.status is Status.CALIBRATED and not (self.agents and self.models):
             raise ValueError("a CALIBRATED artefact must name the agents and models of its dataset")
+        if _deep(self.coefficients):
+            raise ValueError(f"coefficients are nested deeper than {_DEEPEST} levels, which no detector takes")
         for name, gate in self.gates.items():
             if gate.model != name:
                 raise ValueError(f"the gate of {name!r} is that of {gate.model!r}: keep it under its own model")
@@ -171,13 +174,37 @@ class Calibration(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
         return (not self.agents or agent in self.agents) and (not self.models or set(models) <= set(self.models))
 
     def covers(self, said: Reading, agent: str, models: Collection[str]) -> bool:
-        """Whether this artefact was fitted for that detector version and, if CALIBRATED, for that agent and model."""
+        """Whether this artefact was fitted for that detector version and, if CALIBRATED, for that agent and model.
+
+        Of a probe it is also about the version of the library.
+        """
         if self.versions.get(said.detector) != said.version:
+            return False
+        asked_from = said.fact("library")
+        if self.probes and isinstance(asked_from, str) and asked_from != self.probes:
             return False
         if self.status is Status.REFERENCE:
             return True
         asked = {*models, *said.models}
         return agent in self.agents and bool(asked) and asked <= set(self.models)
+
+
+# Of coefficients: a detector has numbers by name, or by name of what they are about. Our choice, with room.
+_DEEPEST = 8
+
+
+def _deep(given: object) -> bool:
+    """Whether values are nested deeper than anybody writes them."""
+    level = [given]
+    for _ in range(_DEEPEST):
+        inside: list[object] = []
+        for value in level:
+            if is_mapping(value):
+                inside += value.values()
+            elif is_sequence(value):
+                inside += value
+        level = inside
+    return bool(level)
 
 
 def in_force(code: str, band: Band, calibration: Calibration | None) -> Band:

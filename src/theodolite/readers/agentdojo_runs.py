@@ -24,12 +24,15 @@ from theodolite.core.event import (
     ToolResultObserved,
     TurnEnded,
 )
-from theodolite.core.labels import Label, attacked
+from theodolite.core.labels import Known, Label, attacked
 from theodolite.core.lines import decode, first_keys
 from theodolite.core.reader import Recorded, Unreadable
 from theodolite.readers.conversations.pieces import Cut, Piece, pieces
 
-__all__ = ("AgentDojoRuns",)
+__all__ = ("LABEL", "AgentDojoRuns")
+
+LABEL = "theodolite_label"
+"""The key beside those of the benchmark that says what is known of a run."""
 
 # Letters of an injected text that are looked for together, and how often some must be found. Tools escape and wrap what
 # they return, so that only letters and digits are compared; one hit may be a phrase that the task has, too.
@@ -77,6 +80,7 @@ class _Run(Struct, frozen=True):
     injections: dict[str, str] | None = None
     error: str | None = None
     security: bool | None = None
+    theodolite_label: object = None  # the key that LABEL names
 
     @property
     def session(self) -> str:
@@ -117,7 +121,8 @@ class AgentDojoRuns:
         `security` is true where the attack succeeded; of a run without an attack it says nothing. Nothing is known of a
         run that an error ended, which the benchmark counts as a success of the attack; of one whose attack asks for no
         deed (denial of service); and of one in which what was injected was read and missed its goal, but a later call
-        carries a value that stands in it.
+        carries a value that stands in it. Whoever made a run knows better: what stands under `theodolite_label`,
+        "clean" or "drifted", goes before all of this.
         """
         del file
         for piece in pieces(stream):
@@ -139,9 +144,11 @@ def _run(piece: Piece) -> _Run | str:
 def _label(run: _Run) -> Label:
     kind, began = _became(run)
     spoilt = run.attack_type is not None and (run.error is not None or "dos" in run.attack_type)
+    told = run.theodolite_label
+    known = None if spoilt else attacked(kind, began=began)
     return Label(
         session=run.session,
-        known=None if spoilt else attacked(kind, began=began),
+        known=Known(told) if isinstance(told, str) and told in set(Known) else known,
         task=f"{run.suite_name}/{run.user_task_id}",
         slices={"suite": run.suite_name, "model": run.pipeline_name, "kind": kind},
     )

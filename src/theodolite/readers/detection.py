@@ -31,11 +31,11 @@ HEAD = 2**16
 _NESTED = re.compile(rb"\[\s*\[")
 _GZIP = b"\x1f\x8b"
 _PAGE = "The formats are on the page docs/reference/cli.md"
-_ENDINGS = (".json", ".jsonl", ".json.gz", ".jsonl.gz")
+_ENDINGS = (".json", ".jsonl", ".json.gz", ".jsonl.gz", ".eval")
 
 
 def find_recordings(paths: Iterable[Path]) -> list[Path]:
-    """Return the files to read: each named file, and of each folder the .json and .jsonl files below it, sorted.
+    """Return the files to read: each named file, and of each folder the .json, .jsonl and .eval files below it, sorted.
 
     A file is given once. Raises ConfigError for a path that does not exist or cannot be searched and for a
     folder without recordings.

@@ -322,7 +322,11 @@ class ChangesText:
 
 
 def _graded(side: Counts) -> str:
-    return "the shipped thresholds" if side.calibration is None else f"the calibration {inert(side.calibration, NAME)}"
+    return (
+        "the detectors' own thresholds"
+        if side.calibration is None
+        else f"the calibration {inert(side.calibration, NAME)}"
+    )
 
 
 def _changed(change: SessionChange) -> Iterator[Block]:

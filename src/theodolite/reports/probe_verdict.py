@@ -19,7 +19,7 @@ from theodolite.reports.findings import Finding, findings
 from theodolite.reports.layout import counted
 from theodolite.reports.limits import QUOTE
 from theodolite.runtime.replay import Sighting
-from theodolite.stats.betting import Betting
+from theodolite.stats.restarting import Restarting
 
 __all__ = ("WORDS", "came_to", "of_probes")
 
@@ -233,8 +233,8 @@ def _full_drift(seen: _Seen) -> int:
 @cache
 def _reaching(bar: float, *, of: int) -> int:
     """Return after how many draws of 1 a bet, beside one at 1, brings the mean of `of` to a bar, the others being 0."""
-    betting, draws = Betting(), 0
-    while (betting.e_value + 1.0) / 2 / of < bar:
-        betting.update(1.0)
+    bets, draws = Restarting(), 0
+    while (bets.e_value + 1.0) / 2 / of < bar:
+        bets.update(1.0)
         draws += 1
     return draws

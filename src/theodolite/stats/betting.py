@@ -15,7 +15,8 @@ FRACTIONS = (0.3, 0.6, 0.9)
 For draws of -1, 0 and 1 the share that grows best is their mean over their mean square: 1 at full drift (1 against 0),
 0.9 at half drift (0.5 against 0.05), 0.8 at a small one (0.3 against 0.05). Draws of half the size, as twins give, want
 as much as there is, and 0.3 loses least while nothing happens. Eleven draws of 1, or 19 of 1/2, come to 400: what the
-mean with a process that is silent needs to reach 1 / 0.005. Chosen among nine sets by simulated power.
+mean with a process that is silent needs to reach 1 / 0.005. Where half the stake is held back for restarts
+(`Restarting`) it takes 12, or 21. Chosen among nine sets by simulated power, without restarts.
 """
 
 # The greatest power of e that three of still make a float.

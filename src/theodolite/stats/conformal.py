@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-__all__ = ("threshold",)
+__all__ = ("least", "threshold")
 
 
 def threshold(maxima: Iterable[float], alpha: float) -> float | None:
@@ -24,3 +24,12 @@ def threshold(maxima: Iterable[float], alpha: float) -> float | None:
     # 1e-9: of 0.01 * 100 a float makes less than 1.
     above = math.floor(alpha * (len(ordered) + 1) + 1e-9)
     return ordered[above - 1] if above >= 1 else None
+
+
+def least(alpha: float) -> int:
+    """Return the least number of clean sessions with which alpha can be promised: 1 / alpha - 1.
+
+    >>> least(0.01), least(0.005)
+    (99, 199)
+    """
+    return math.ceil(1.0 / alpha - 1.0 - 1e-9)

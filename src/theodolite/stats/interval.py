@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 from theodolite.stats.binomial import at_least
 
@@ -60,6 +61,12 @@ def exact_lower(k: int, n: int, alpha: float) -> float:
         raise ValueError(f"alpha {alpha} of a one-sided bound is outside (0, 0.5]")
     if k == 0:
         return 0.0
+    return _below(k, n, alpha)
+
+
+# The bins and slices of a report ask for the same few counts again and again. Our choice: less than a megabyte.
+@lru_cache(maxsize=4096)
+def _below(k: int, n: int, alpha: float) -> float:
     # The median of a binomial is at least k where the rate is k / n: the bound is not above that.
     low, high = 0.0, k / n
     for _ in range(60):

@@ -12,7 +12,8 @@ from theodolite.stats.betting import FRACTIONS, Betting
 __all__ = ("EVERY", "Restarting", "delay")
 
 EVERY = 100
-"""Draws after which the bets begin anew (our choice): what ten probes of two arms and five draws each may come to."""
+"""Draws after which the bets begin anew. Our choice: five times the probes of a session at the default cap, each of
+which is one draw, so that such a session never comes to a restart."""
 
 
 class Restarting(Struct, kw_only=True, forbid_unknown_fields=True):

@@ -13,9 +13,9 @@ from theodolite.core.errors import ConfigError
 from theodolite.core.text import brief
 from theodolite.detectors.behavior.probe import ProbeType
 from theodolite.detectors.behavior.tuning import ESTIMATES, Tuning
-from theodolite.stats.betting import Betting
 from theodolite.stats.e_process import mean
 from theodolite.stats.interval import wilson
+from theodolite.stats.restarting import Restarting
 
 __all__ = (
     "ALPHA_LONG",
@@ -166,11 +166,13 @@ def _as_facts(given: object) -> None:
 class DriftAccumulator(Struct, kw_only=True, forbid_unknown_fields=True):
     """What the probes of one session add up to.
 
-    Two bets run side by side: on what was observed, and on what was decided; `exact`: a third one does, on what was
-    decided by probabilities. Their mean is the e-value: a session without drift ever brings it to 1 / alpha with a
-    probability of at most alpha. A decision that a second opinion explained adds nothing and still takes: left out with
-    both signs it would leave a bias toward drift. What was observed is not explained. Axor-probe's composite of
-    frequency, trend, category and structure is kept beside it: UNCALIBRATED, unless an artefact weighs its parts.
+    Two bets run side by side: on what was observed, and on what was decided. Each begins anew every 100 draws, so that
+    it does not grow deaf over a long session. `exact`: a third process does, on what was decided by probabilities,
+    which needs no restart: it is of the highest decision, not a stake that clean ones could use up. Their mean is the
+    e-value: a session without drift ever brings it to 1 / alpha with a probability of at most alpha. A decision that a
+    second opinion explained adds nothing and still takes: left out with both signs it would leave a bias toward drift.
+    What was observed is not explained. Axor-probe's composite of frequency, trend, category and structure is kept
+    beside it: UNCALIBRATED, unless an artefact weighs its parts.
 
     Probes of another session or library version are not added, and counted as `excluded`. `unmeasured` counts those
     whose decisions say nothing with this model, `longest` is the longest `streak` of probes that showed no drift.
@@ -179,8 +181,8 @@ class DriftAccumulator(Struct, kw_only=True, forbid_unknown_fields=True):
 
     session_id: str = ""
     probe_library_version: str = "1.0.0"
-    observed: Betting = field(default_factory=Betting)
-    decision: Betting = field(default_factory=Betting)
+    observed: Restarting = field(default_factory=Restarting)
+    decision: Restarting = field(default_factory=Restarting)
     exact: bool = False
     maximum: float = 1.0
     unmeasured: int = 0

@@ -120,6 +120,9 @@ def decided(
 def evidence(exact: Exact, gate: Gate) -> float:
     """Return the e-value of the exact decisions of a session: the mean over the lengths that were measured.
 
+    It is no running bet: of at most one decision for each length and measured probe, 24 by default, the highest counts,
+    and what clean ones came to need not be won back. So nothing begins anew; what was decided once is not asked again.
+
     Of a length at which nothing was decided it is 1: the lengths are fixed before the session, so that the mean holds
     what each promises. It is 1 too where none was measured, and of a decision that the gate has no references for.
     """

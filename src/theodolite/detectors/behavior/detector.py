@@ -145,7 +145,7 @@ class BehaviorDetector:
     """
 
     name = "behavior"
-    version = "2"
+    version = "3"
     reads: frozenset[type[Event]] = READS | {InquirySettled, SystemPromptSet, ToolsDeclared}
     needs: frozenset[Feature] = frozenset({Feature.SUMMARY})
     settings = BehaviorSettings

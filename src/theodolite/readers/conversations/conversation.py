@@ -94,6 +94,7 @@ class Sampling(NamedTuple):
 
 class _Place(TypedDict):
     session: str
+    agent: str
     turn: int
     channel: Channel
     source: Source
@@ -106,8 +107,9 @@ class Conversation:
     the names of the calls whose results may still come, the tools on offer, and no message.
     """
 
-    def __init__(self, session: str, file: str) -> None:
+    def __init__(self, session: str, file: str, *, agent: str = "") -> None:
         self.session = session
+        self.agent = agent
         self.spoken = False
         self._file = file
         self._turn = 0
@@ -167,7 +169,8 @@ class Conversation:
 
     def at(self, channel: Channel, source: Source) -> _Place:
         """Return what every event of this session and turn has."""
-        return {"session": self.session, "turn": self._turn, "channel": channel, "source": source}
+        session, agent = self.session, self.agent
+        return {"session": session, "agent": agent, "turn": self._turn, "channel": channel, "source": source}
 
     def put(self, event: AnyHostEvent) -> None:
         """Add an event that was made with `at`."""

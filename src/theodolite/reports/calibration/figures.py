@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
 from theodolite.core.assessment import Share, Threshold
 from theodolite.reports.escaping import inert
 from theodolite.reports.layout import Block, Paragraph, Span, Style, counted
+from theodolite.stats.conformal import least
 from theodolite.stats.interval import clopper_pearson
 
 __all__ = ("amount", "missing", "more", "number", "out_of_fold", "percent", "rate", "ratio", "share", "whole")
@@ -105,7 +105,7 @@ def missing(alpha: float, clean: int) -> int:
     """
     if not _LEAST <= alpha < 1.0:
         return 0
-    return max(0, math.ceil(1.0 / alpha - 1.0 - 1e-9) - clean)
+    return max(0, least(alpha) - clean)
 
 
 def more(count: int, noun: str) -> Iterator[Block]:
