@@ -82,6 +82,15 @@ _Labels = Annotated[
         show_default="those in the recordings",
     ),
 ]
+_Marks = Annotated[
+    Path | None,
+    typer.Option(
+        "--suppressions",
+        metavar="FILE",
+        help="Suppressions of a scan: a session without a label counts as clean where `false_alarm = true` is said of "
+        "each of its findings.",
+    ),
+]
 _KnownGood = Annotated[
     bool, typer.Option("--known-good", metavar="", help="Take every session without a label to be clean.")
 ]
@@ -146,6 +155,7 @@ def fit(  # noqa: PLR0913, PLR0917 - every option is an argument: that is how ty
     out: _Out = Path("calibration.json"),
     labels: _Labels = None,
     known_good: _KnownGood = False,
+    suppressions: _Marks = None,
     jobs: JobsOption = ALONE,
     model: Model = None,
     system: System = None,
@@ -192,6 +202,7 @@ def fit(  # noqa: PLR0913, PLR0917 - every option is an argument: that is how ty
             day=day,
             reference=reference,
             anew=anew,
+            suppressions=suppressions,
             config=config,
             reader=reader,
             form=Form(form),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date
 from functools import partial
 from importlib.metadata import version
@@ -34,6 +34,7 @@ from theodolite.cli.resuming import Kept, kept_beside
 from theodolite.cli.sampling import Line, Piece, Sampling, probed, samples
 from theodolite.cli.stopping import Stop
 from theodolite.cli.telling import tell
+from theodolite.cli.triaging import read_marks
 from theodolite.cli.waiting import Waiting
 from theodolite.config.grading import artefact_of
 from theodolite.config.settings import Settings
@@ -47,6 +48,7 @@ from theodolite.detectors.behavior.library import shipped
 from theodolite.readers.detection import find_recordings
 from theodolite.reports.calibration.parts import blocks
 from theodolite.reports.layout import counted
+from theodolite.reports.triage import Suppression
 
 __all__ = (
     "PROBES",
@@ -80,7 +82,7 @@ class Replayed(Judgeable, frozen=True, kw_only=True):
 
 
 class Request(Replayed, frozen=True, kw_only=True):
-    """What was asked for: the arguments of `calibrate`."""
+    """What was asked for: the arguments of `calibrate`. `suppressions` has marks of false alarm."""
 
     out: Path
     alpha: float
@@ -91,6 +93,7 @@ class Request(Replayed, frozen=True, kw_only=True):
     agent_model: str = ""
     reference: bool = False
     anew: bool = False
+    suppressions: Path | None = None
 
 
 class Watch(Struct, frozen=True):
@@ -106,6 +109,7 @@ class _Work(Struct):
 
     files: str
     labels: list[Label]
+    marks: list[tuple[str | None, ...]]
     known_good: bool
     reader: str | None
     settings: Settings
@@ -124,18 +128,29 @@ def calibrate_sessions(request: Request) -> int:
         raise ConfigError(f"--alpha {request.alpha:g}: it is a share of clean sessions, above 0 and at most 0.5")
     day, out = _day(request.day), target_of(request.out, "--out")
     settings = settings_of(request)
+    marks = read_marks(request.suppressions)
+    if request.suppressions is not None and not marks:
+        say(f"warning: no suppression in {request.suppressions} says `false_alarm = true`, so that none is a mark")
     files = find_recordings(request.paths)
     spared(request.output, *files, *involved(request, settings))
-    spared(request.out, *files, *request.labels, option="--out")
+    marked = [] if request.suppressions is None else [request.suppressions]
+    spared(request.out, *files, *request.labels, *marked, option="--out")
     before = artefact_of(out) if out.exists() else None
     answered = Answered()
     with wired(settings, request, calibration=_gates_alone(before, settings), answered=answered) as instrument:
         labels = labels_in(request.labels)
-        sessions = Sessions(files, instrument.readers, labels, reader=request.reader, known_good=request.known_good)
+        sessions = Sessions(
+            files,
+            instrument.readers,
+            labels,
+            reader=request.reader,
+            known_good=request.known_good,
+            marked=bool(marks),
+        )
         sha256 = hash_of(files)
-        with kept_beside(out, _work(request, instrument, labels, sha256), anew=request.anew) as kept:
-            _kept(sessions, kept, instrument, request, answered)
-            table = Table.of(_samples(kept, request))
+        with kept_beside(out, _work(request, instrument, labels, marks, sha256), anew=request.anew) as kept:
+            _kept(sessions, kept, instrument, request, answered, marks=marks)
+            table = Table.of(_samples(kept, sessions, request))
             check_sessions(sessions, table)
             dataset = Dataset(
                 name=request.name or ", ".join([path.name for path in request.paths]),
@@ -190,11 +205,15 @@ def _gates_alone(before: Calibration | None, settings: Settings) -> Calibration:
     )
 
 
-def _work(request: Request, instrument: Instrument, labels: Mapping[str, Label], sha256: str) -> str:
+def _work(
+    request: Request, instrument: Instrument, labels: Mapping[str, Label], marks: Iterable[Suppression], sha256: str
+) -> str:
     fleet = instrument.monitor.fleet
     work = _Work(
         files=sha256,
         labels=[labels[name] for name in sorted(labels)],
+        # Of a mark what it is about: until when it hides findings, and who says so, makes no other sample.
+        marks=[(one.fingerprint, one.code, one.session, one.agent, one.tool) for one in marks],
         known_good=request.known_good,
         reader=request.reader,
         settings=replace(instrument.settings, calibration=""),
@@ -244,39 +263,58 @@ def check_sessions(sessions: Sessions, table: Table) -> None:
         say(f"warning: {counted(unlabeled, 'session')} without a label left out: {advice}")
 
 
-def _samples(kept: Kept, request: Request) -> Iterator[Sample]:
+def _samples(kept: Kept, sessions: Sessions, request: Request) -> Iterator[Sample]:
     """Yield the samples of what is kept, in the order of the dataset; say how many sessions have none.
 
-    Those that name no agent or no model are of the one that was named.
+    Those that name no agent or no model are of the one that was named. Counts those that had no label: it depends on
+    their findings what they are.
     """
     why: Counter[str] = Counter()
+    marked = 0
     models = (request.agent_model,) if request.agent_model else ()
     for line in kept.lines():
-        if line.sample is None:
+        if line.unlabeled:
+            marked += line.sample is not None
+            sessions.counts["unlabeled" if line.sample is None else str(line.sample.known)] += 1
+        elif line.sample is None:
             why[line.why] += 1
-        else:
+        if line.sample is not None:
             sample = line.sample
             yield replace(sample, agent=sample.agent or request.agent, models=sample.models or models)
+    if marked:
+        say(f"{counted(marked, 'session')} without a label counted as clean, since each finding is a false alarm")
     for reason, count in why.items():
         say(f"warning: {counted(count, 'session')} left out: {reason}")
 
 
 def replay_sessions(
-    pieces: Iterator[Piece], instrument: Instrument, request: Replayed, watch: Watch
+    pieces: Iterator[Piece],
+    instrument: Instrument,
+    request: Replayed,
+    watch: Watch,
+    marks: tuple[Suppression, ...] = (),
 ) -> Iterator[list[Line]]:
     """Yield what became of the sessions, as they come to their end, until it is stopped."""
     if request.model is None:
         calibration = "" if request.calibration is None else str(request.calibration)
         plan = Plan(settings=replace(instrument.settings, calibration=""), calibration=calibration)
-        sampling = Sampling(plan, parts_in(instrument.monitor.fleet.bands))
+        sampling = Sampling(plan, parts_in(instrument.monitor.fleet.bands), marks)
         yield from samples(watch.stop.until(pieces), sampling, request.jobs)
     else:
         waiting = partial(Waiting, answered=watch.answered, stop=watch.stop, progress=watch.progress)
-        yield from _probed(watch.stop.until(pieces), instrument, request.probes, waiting)
+        yield from _probed(watch.stop.until(pieces), instrument, request.probes, waiting, marks)
     watch.stop.check()
 
 
-def _kept(sessions: Sessions, kept: Kept, instrument: Instrument, request: Request, answered: Answered) -> None:
+def _kept(
+    sessions: Sessions,
+    kept: Kept,
+    instrument: Instrument,
+    request: Request,
+    answered: Answered,
+    *,
+    marks: tuple[Suppression, ...],
+) -> None:
     """Replay what is not done, and keep it. Raises KeyboardInterrupt when it is stopped, and says how to go on."""
     progress, stop = Progress(sessions.files, doing="replaying"), Stop()
     before = len(kept.done)
@@ -285,7 +323,8 @@ def _kept(sessions: Sessions, kept: Kept, instrument: Instrument, request: Reque
     try:
         with stop, progress:
             pieces = sessions.pieces(frozenset(kept.done), progress)
-            for lines in replay_sessions(pieces, instrument, request, Watch(progress, stop, answered)):
+            watch = Watch(progress, stop, answered)
+            for lines in replay_sessions(pieces, instrument, request, watch, marks):
                 kept.add(lines)
                 progress.sessions += len(lines)
     except KeyboardInterrupt:
@@ -294,14 +333,18 @@ def _kept(sessions: Sessions, kept: Kept, instrument: Instrument, request: Reque
 
 
 def _probed(
-    pieces: Iterator[Piece], instrument: Instrument, probes: int, made: Callable[..., Waiting]
+    pieces: Iterator[Piece],
+    instrument: Instrument,
+    probes: int,
+    made: Callable[..., Waiting],
+    marks: tuple[Suppression, ...],
 ) -> Iterator[list[Line]]:
     from theodolite.runtime.prober import Prober  # noqa: PLC0415 - an event loop, which nobody else needs
 
     fleet = instrument.monitor.fleet
     with Prober(fleet.panel, reason="theodolite calibrate", probes=probes) as prober:
         waiting = made(prober, foresees=partial(foreseen, instrument=instrument))
-        for lines in probed(pieces, instrument.monitor, waiting, parts_in(fleet.bands)):
+        for lines in probed(pieces, instrument.monitor, waiting, parts_in(fleet.bands), marks):
             # One that was cut short is begun anew when it goes on.
             yield [line for line in lines if line.sample is None or line.sample.session not in waiting.cut]
 

@@ -64,7 +64,9 @@ class Dataset:
 
     A label of `labels` goes before one that stands in the recording; where there is neither, a session is clean if all
     are `known_good`. `counts` has how many there are of each kind as far as they were read, `unread` counts parts
-    that could not be read. State: the ids of all sessions. Cost: a session is held whole until it ends.
+    that could not be read. With `marked` a session of which nobody has said anything is yielded too: whoever replays it
+    sees whether its findings are marked as false alarms, and counts it. State: the ids of all sessions. Cost: a session
+    is held whole until it ends.
     """
 
     def __init__(
@@ -75,6 +77,7 @@ class Dataset:
         *,
         reader: str | None = None,
         known_good: bool = False,
+        marked: bool = False,
     ) -> None:
         self.counts: Counter[str] = Counter()
         self.unread = 0
@@ -84,6 +87,7 @@ class Dataset:
         self._readers = readers
         self._reader = reader
         self._known_good = known_good
+        self._marked = marked
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -91,7 +95,7 @@ class Dataset:
         return self._held.files
 
     def pieces(self, done: Collection[tuple[int, int]], progress: Progress) -> Iterator[Piece]:
-        """Yield the labeled sessions that are not done, in order, and show how far it is.
+        """Yield the sessions that have a label, or may be marked, and are not done, in order; show how far it is.
 
         Raises ConfigError for a file of an unknown form.
         """
@@ -101,13 +105,19 @@ class Dataset:
                 if isinstance(whole, Unreadable):
                     self.unread += whole.parts
                     continue
-                label = self._label(whole.session, beside)
-                self.counts["unlabeled" if label is None else str(label.known or "unknown")] += 1
+                label, unsaid = self._label(whole.session, beside)
+                if unsaid and self._marked:
+                    if (number, place) not in done:
+                        label = label or Label(session=whole.session, known=None)
+                        yield Piece(whole, (number, place), label, unlabeled=True)
+                    continue
+                self.counts["unlabeled" if unsaid or label is None else str(label.known or "unknown")] += 1
                 if label is not None and label.known is not None and (number, place) not in done:
                     yield Piece(whole, (number, place), label)
             progress.filed()
 
-    def _label(self, session: str, beside: _Beside) -> Label | None:
+    def _label(self, session: str, beside: _Beside) -> tuple[Label | None, bool]:
+        """Return the label of a session, and whether nobody has said what it is."""
         given = self.labels.get(session)
         if given is not None:
             self.met.add(session)
@@ -115,11 +125,12 @@ class Dataset:
         if given is not None and own is not None:
             # Who looked says what it is; what it counts among the data know.
             slices = {**own.slices, **given.slices}
-            return Label(session=session, known=given.known, task=given.task or own.task, slices=slices)
-        if given is None and self._known_good and (own is None or (own.known is None and "kind" not in own.slices)):
-            # What counts it among others stands beside a session that nobody has said anything of.
-            return replace(own or Label(session=session, known=None), known=Known.CLEAN)
-        return given or own
+            return Label(session=session, known=given.known, task=given.task or own.task, slices=slices), False
+        # What counts it among others stands also beside a session that nobody has said anything of.
+        unsaid = given is None and (own is None or (own.known is None and "kind" not in own.slices))
+        if unsaid and self._known_good:
+            return replace(own or Label(session=session, known=None), known=Known.CLEAN), False
+        return given or own, unsaid
 
 
 class _Beside:

@@ -12,8 +12,9 @@ from theodolite.calibration.sample import Sample, sampled
 from theodolite.cli.choices import Jobs
 from theodolite.cli.parallel import BATCH, Plan, Whole, instrument_of, items_of
 from theodolite.cli.pool import Pool, pooled
-from theodolite.core.labels import Label
+from theodolite.core.labels import Known, Label
 from theodolite.core.reader import Recorded, Unreadable
+from theodolite.reports.triage import Suppression, all_false
 from theodolite.runtime.monitor import Monitor
 from theodolite.runtime.replay import Probing, Sighting, replay
 
@@ -21,31 +22,41 @@ __all__ = ("Line", "Piece", "Sampling", "probed", "sample_batch", "samples")
 
 
 class Piece(Struct, frozen=True):
-    """A session that is to be replayed: all of it, its place in the dataset, and its label."""
+    """A session that is to be replayed: all of it, its place in the dataset, and its label.
+
+    `unlabeled`: nobody has said what it is, but its findings may all be marked as false alarms.
+    """
 
     whole: Whole
     place: tuple[int, int]
     label: Label
+    unlabeled: bool = False
 
 
 class Line(Struct, frozen=True, omit_defaults=True):
-    """What became of the session in that place: its sample, or why it has none."""
+    """What became of the session in that place: its sample, or why it has none.
+
+    One that was `unlabeled` has a sample where marks of false alarm say that it is clean.
+    """
 
     place: tuple[int, int]
     sample: Sample | None = None
     why: str = ""
+    unlabeled: bool = False
 
 
 class Sampling(Struct, frozen=True):
-    """What a worker needs to know: the plan of a scan, and the codes that a fusion may hear of a call."""
+    """What a worker needs to know: the plan of a scan, the codes that a fusion may hear of a call, marks of triage."""
 
     plan: Plan
     parts: tuple[str, ...] = ()
+    marks: tuple[Suppression, ...] = ()
 
 
 class _Task(Struct):
     place: tuple[int, int]
     label: Label
+    unlabeled: bool
     session: msgspec.Raw
 
 
@@ -88,8 +99,8 @@ def _batches(pieces: Iterable[Piece]) -> Iterator[bytes]:
     batch: list[bytes] = []
     items = 0
     for piece in pieces:
-        task = _Task(place=piece.place, label=piece.label, session=msgspec.Raw(piece.whole.encoded()))
-        batch.append(_ENCODER.encode(task))
+        session = msgspec.Raw(piece.whole.encoded())
+        batch.append(_ENCODER.encode(_Task(piece.place, piece.label, piece.unlabeled, session)))
         items += len(piece.whole.items)
         if items >= BATCH:
             yield b"[%b]" % b",".join(batch)
@@ -105,26 +116,34 @@ def sample_batch(plan: bytes, batch: bytes) -> bytes:
     lines: list[Line] = []
     for task in _TASKS.decode(batch):
         judged = list(replay(items_of(bytes(task.session)), monitor))
-        lines.append(_line(judged, task.place, task.label, sampling.parts))
+        lines.append(_line(judged, task, sampling.parts, sampling.marks))
     return _ENCODER.encode_lines(lines)
 
 
 def _line(
-    judged: Iterable[Sighting | Unreadable], place: tuple[int, int], label: Label, parts: tuple[str, ...]
+    judged: Iterable[Sighting | Unreadable], of: Piece | _Task, parts: tuple[str, ...], marks: tuple[Suppression, ...]
 ) -> Line:
     """Return what is kept of a session: its sample; or why there is none: no threshold is of what was read in part."""
+    place, label = of.place, of.label
     sightings = [one for one in judged if isinstance(one, Sighting)]
     if len(sightings) != 1 or sightings[0].unreadable:
-        return Line(place, why="a part of it could not be read")
+        return Line(place, why="a part of it could not be read", unlabeled=of.unlabeled)
     known = label.known
+    if of.unlabeled and all_false(sightings[0], marks):
+        known = Known.CLEAN
     if known is None:
-        return Line(place, why="nobody knows what it is")
-    return Line(
-        place, sample=sampled(sightings[0], known, place=place, task=label.task, slices=label.slices, parts=parts)
-    )
+        return Line(place, why="nobody knows what it is", unlabeled=of.unlabeled)
+    sample = sampled(sightings[0], known, place=place, task=label.task, slices=label.slices, parts=parts)
+    return Line(place, sample=sample, unlabeled=of.unlabeled)
 
 
-def probed(pieces: Iterable[Piece], monitor: Monitor, prober: Probing, parts: tuple[str, ...]) -> Iterator[list[Line]]:
+def probed(
+    pieces: Iterable[Piece],
+    monitor: Monitor,
+    prober: Probing,
+    parts: tuple[str, ...],
+    marks: tuple[Suppression, ...] = (),
+) -> Iterator[list[Line]]:
     """Yield what became of the sessions, each probed when it is over; several may be under way at once."""
     under: dict[str, Piece] = {}
 
@@ -136,4 +155,4 @@ def probed(pieces: Iterable[Piece], monitor: Monitor, prober: Probing, parts: tu
     for judged in replay(recorded(), monitor, prober):
         piece = under.pop(judged.session, None)
         if piece is not None:
-            yield [_line([judged], piece.place, piece.label, parts)]
+            yield [_line([judged], piece, parts, marks)]

@@ -132,7 +132,7 @@ def scan(  # noqa: PLR0913, PLR0917 - every option is an argument: that is how t
     Exit status: 0 nothing new was found, 1 there is a new finding, 2 the command or the configuration is wrong, 3 a
     session has not enough evidence or failed, or a part could not be read. 2 goes before 1, and 1 before 3. The form of
     the report changes nothing about it. With --fail-on, findings below ACTION are reported and do not count. With
-    --compare: 0 nothing would change, 1 something would.
+    --compare it is 0 where nothing would change, and 1 where something would.
     """
     with answering():
         from theodolite.cli.scanning import Request, scan_recordings  # noqa: PLC0415 - costs more than --help does

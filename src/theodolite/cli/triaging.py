@@ -22,7 +22,7 @@ from theodolite.reports.totals import Origin
 from theodolite.reports.triage import Standing, Suppression, Triage
 from theodolite.runtime.replay import Sighting
 
-__all__ = ("SUPPRESSIONS", "Baseline", "read_baseline", "read_suppressions", "triage_of")
+__all__ = ("SUPPRESSIONS", "Baseline", "read_baseline", "read_marks", "read_suppressions", "triage_of")
 
 SUPPRESSIONS = "theodolite-suppressions.toml"
 PAGE = "The keys are on the page docs/reference/triage.md."
@@ -158,11 +158,19 @@ def _spared(path: Path) -> None:
         raise ConfigError(f"--write-baseline {path} is there and is no file of it: name another file") from error
 
 
-def read_suppressions(path: Path | None, today: date) -> tuple[str, tuple[Suppression, ...]]:
+def read_marks(path: Path | None) -> tuple[Suppression, ...]:
+    """Return the marks of false alarm in a file of suppressions, those that expired too; none where none is named.
+
+    Raises ConfigError as `read_suppressions` does, but for no date.
+    """
+    return () if path is None else tuple([one for one in read_suppressions(path, None)[1] if one.false_alarm])
+
+
+def read_suppressions(path: Path | None, today: date | None) -> tuple[str, tuple[Suppression, ...]]:
     """Return the file of suppressions that is used, "" for none, and what it holds.
 
     It is the one given, or ./theodolite-suppressions.toml where that is there. Raises ConfigError for a file that
-    cannot be read, for a key or value that does not belong there, and for a date more than 366 days ahead.
+    cannot be read, for a key or value that does not belong there, and for a date more than 366 days ahead of `today`.
     """
     if path is None:
         path = Path(SUPPRESSIONS)
@@ -183,7 +191,7 @@ def read_suppressions(path: Path | None, today: date) -> tuple[str, tuple[Suppre
     )
 
 
-def _suppression(where: str, entry: int, table: object, today: date) -> Suppression:
+def _suppression(where: str, entry: int, table: object, today: date | None) -> Suppression:
     given: Mapping[object, object] = table if is_mapping(table) else {}
     for key in given:
         if key not in _KEYS:
@@ -194,6 +202,6 @@ def _suppression(where: str, entry: int, table: object, today: date) -> Suppress
         raise ConfigError(f"{where}: {error}. {PAGE}") from error
     if made.fingerprint and not _FINGERPRINT.match(made.fingerprint):
         raise ConfigError(f"{where}: {made.fingerprint!r} is no fingerprint of this version ({SCHEME}: and 32 digits)")
-    if made.expires > today + AHEAD:
+    if today is not None and made.expires > today + AHEAD:
         raise ConfigError(f"{where}: {made.expires} is too far ahead: it may expire {today + AHEAD} at the latest")
     return made

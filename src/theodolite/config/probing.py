@@ -18,7 +18,6 @@ from theodolite.core.arguments import is_mapping, is_sequence
 from theodolite.core.calibration import Calibration
 from theodolite.core.detector import AnyDetector
 from theodolite.core.errors import ConfigError
-from theodolite.core.fusion import AnyFusion
 from theodolite.core.gate import FEWEST_REFERENCES
 from theodolite.core.text import brief
 from theodolite.detectors.behavior.detector import BehaviorDetector
@@ -167,7 +166,7 @@ def gated(detectors: Iterable[AnyDetector], calibration: Calibration | None) -> 
     return [one.with_gates(gates) if isinstance(one, BehaviorDetector) else one for one in detectors]
 
 
-def fused(*, probes: bool) -> AnyFusion:
+def fused(*, probes: bool) -> HijackFusion:
     """Return the fusion. Where sessions are probed, what that comes to counts beside their calls."""
     if not probes:
         return HijackFusion()

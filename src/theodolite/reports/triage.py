@@ -20,7 +20,7 @@ from theodolite.core.text import printable
 from theodolite.reports.findings import Finding, findings
 from theodolite.runtime.replay import Sighting
 
-__all__ = ("FRESH", "Mark", "Standing", "Suppression", "Triage", "Triaged", "asked", "left")
+__all__ = ("FRESH", "Mark", "Standing", "Suppression", "Triage", "Triaged", "all_false", "asked", "left")
 
 
 class Standing(StrEnum):
@@ -42,12 +42,18 @@ class Mark(Struct, frozen=True, kw_only=True):
 FRESH = Mark()
 
 
+_PATTERN = frozenset("*?[")
+
+
 class Suppression(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Somebody's word that some findings are no news, until the end of the day `expires`.
 
     They are named by one `fingerprint`, or by a `code` and at least one of `session`, `agent` and `tool`: patterns in
     which `*` stands for anything, `?` for one character and `[ab]` for one of several; case counts. `tool` must fit the
     tool of each call of a finding. `entry` is its place in the file, from 1.
+
+    `false_alarm` says more: somebody looked at the session, and it was clean. It is then about findings that were
+    looked at: one fingerprint, or the code in one session by its name, without a pattern.
 
     Raises ValueError for one without a reason, and for one that does not say what it is about, or says it twice.
 
@@ -62,6 +68,7 @@ class Suppression(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     session: str | None = None
     agent: str | None = None
     tool: str | None = None
+    false_alarm: bool = False
     entry: int = 0
 
     def __post_init__(self) -> None:
@@ -76,6 +83,10 @@ class Suppression(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
             raise ValueError('a code needs at least one of session, agent and tool; "*" stands for any')
         if self.code.endswith(".failure"):
             raise ValueError("a failure cannot be suppressed: it says that somebody could not look")
+        if self.false_alarm and not self.fingerprint and (self.session is None or _PATTERN & set(self.session)):
+            raise ValueError(
+                "a false alarm is of a session that somebody looked at: name its fingerprint, or the session in full"
+            )
 
     @property
     def names(self) -> str:
@@ -94,6 +105,15 @@ class Suppression(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
             and _fits(self.agent, [printable(sighting.agent)])
             and _fits(self.tool, finding.tools)
         )
+
+
+def all_false(sighting: Sighting, marks: Sequence[Suppression]) -> bool:
+    """Whether a session has findings, and each of them is a false alarm by one of these marks.
+
+    A day on which a mark expires says how long it hides findings. What was seen by who looked stays so.
+    """
+    found = findings(sighting)
+    return bool(found) and all(any(one.false_alarm and one.fits(each, sighting) for one in marks) for each in found)
 
 
 def _fits(pattern: str | None, names: Iterable[str]) -> bool:
