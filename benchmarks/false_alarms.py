@@ -32,7 +32,7 @@ OF_CODES = (0.1, 0.05, 0.01)
 LONG = 10_000
 BEFORE = (0, 1_000, LONG)
 SURE = (1.0, 0.9)
-IN_BLOCK = 20
+IN_BLOCK = 100
 # Of fewer the spread says little.
 _FEWEST_BLOCKS = 100
 
@@ -48,7 +48,7 @@ class Size(NamedTuple):
     shifts: int
 
 
-FULL = Size(short=2_858, long=143, bets=20_000, long_bets=1_000, blocks=1_000, shifts=200)
+FULL = Size(short=2_858, long=143, bets=20_000, long_bets=1_000, blocks=200, shifts=200)
 FEW = Size(short=20, long=1, bets=100, long_bets=1, blocks=2, shifts=5)
 
 
@@ -215,12 +215,11 @@ def main() -> int:
     page = Page(1e-5 if options.short else 0.05)
     page.add(*introduction(size).splitlines())
     with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
-        of_bets(page, pool, size)
-        of_fusions(page, pool, size)
-        of_codes(page, pool, size)
+        for section in (of_codes, of_bets, of_fusions):
+            section(page, pool, size)
+            if options.write:
+                PAGE.write_text("\n".join(page.lines) + "\n", encoding="utf-8")
     print(f"rates with a lower bound above alpha: {len(page.missed)}{''.join(f', {one}' for one in page.missed)}")
-    if options.write:
-        PAGE.write_text("\n".join(page.lines) + "\n", encoding="utf-8")
     return int(bool(page.missed))
 
 

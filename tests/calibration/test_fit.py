@@ -5,15 +5,15 @@ from random import Random
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from theodolite.calibration.fit import Terms, calibrated
 from theodolite.calibration.sample import Sample
 from theodolite.calibration.table import Table
-from theodolite.config.probing import fused
 from theodolite.core.calibration import Band, Calibration, Dataset
 from theodolite.core.labels import Known
 from theodolite.core.reading import Status
-from theodolite.detectors.fusion import HijackFusion, Refitted
+from theodolite.detectors.fusion import HijackFusion, Refitted, shipped
 from theodolite.stats.logistic import logit, probability
 
 BANDS = {
@@ -152,8 +152,8 @@ def test_whole_sessions_are_weighed_against_the_clean_ones_of_the_data_and_never
     assert fitted.maxima is not None
     assert (fitted.maxima.n, fitted.alpha) == (samples, 0.025)
     assert made.thresholds["fusion.session"].n == samples
-    for probes in (False, True):
-        tuned = fused(probes=probes).tuned(made.coefficients["fusion"])
+    for processes in ((), ("behavior",)):
+        tuned = HijackFusion(replace(shipped(), processes=processes)).tuned(made.coefficients["fusion"])
         assert tuned.bands["fusion.session"].alert == made.bands["fusion.session"].alert == 0.975
 
 

@@ -1,12 +1,19 @@
-"""How often a thing came, with n and an exact interval: told at the end of a long run, on however many processes."""
+"""How often a thing came, with n and an exact interval: told at the end of a long run, on however many processes.
+
+What is counted for a page of docs/evidence stands among the benchmarks, which are found as they find each other.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from theodolite.stats.interval import clopper_pearson
+
+sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 
 _MEASURED = "measured"
 _KEPT = ("passed", "failed", "xfailed", "xpassed")
