@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from theodolite.core.policy import Outcome
 from theodolite.core.reader import Unreadable
 from theodolite.core.reading import Signal
-from theodolite.reports.document import Document, SessionReport
+from theodolite.reports.document import Document, PopulationReport, SessionReport
 from theodolite.reports.findings import findings
 from theodolite.reports.html.page import HTMLWriter
 from theodolite.reports.json import JSONReport
@@ -21,8 +21,10 @@ from theodolite.reports.summaries import Summaries
 from theodolite.reports.totals import Origin, Run, Totals
 from theodolite.reports.triage import Mark, Standing, Suppression, Triaged
 from theodolite.reports.writer import WriterReport
+from theodolite.runtime.population import PopulationState
 from theodolite.runtime.purse import Spent
 from theodolite.runtime.replay import Sighting
+from theodolite.stats.shift import Direction
 from theodolite.testing.sessions import clean_session, hijacked_session, sparse_session
 
 Alarm = Callable[..., Signal]
@@ -40,6 +42,9 @@ RUN = Run(
         expired=(Suppression(code="d.x", session="*", reason="we know", expires=date(2026, 1, 1), entry=1),),
     ),
     thresholds={"margin.untrusted": 0.62},
+    population=PopulationState(
+        calibration="c-1", sessions=40, e_value=900.5, recalibrate=True, direction=Direction.HIGHER
+    ),
 )
 
 
@@ -106,6 +111,29 @@ def test_a_kept_report_is_drawn_as_the_scan_drew_it_with_its_thresholds(items: l
     assert page == _page(items)
     assert "alert from 0.62" in page
     assert "Kept 1,234 records in evidence.db." in page
+    assert "recalibrate: the highest scores of these 40 sessions lie higher than" in page
+
+
+def _population(*states: PopulationState | None) -> PopulationReport | None:
+    """Return what is said of the population of several scans, one after the other."""
+    summaries = Summaries("2.0")
+    for state in states:
+        summaries.close(_kept([], replace(RUN, population=state)).summary)
+    return summaries.summary().population
+
+
+def test_the_populations_of_several_scans_are_not_added_up() -> None:
+    told = RUN.population
+    assert told is not None
+    quiet = replace(told, recalibrate=False, direction=None, e_value=0.5)
+    alone = _population(None, quiet, None)
+    assert alone is not None
+    assert (alone.sessions, alone.recalibrate) == (40, False)
+    assert _population(quiet, quiet) is None
+    assert _population(None) is None
+    both = _population(quiet, told)
+    assert both is not None
+    assert both.recalibrate
 
 
 def test_totals_count_sessions_of_documents_as_they_count_those_that_were_judged(

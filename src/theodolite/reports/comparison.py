@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import BinaryIO, Literal, Protocol
+from typing import BinaryIO, Literal
 
 from msgspec import Struct
 
@@ -228,18 +228,6 @@ def _alarmed(decisions: Iterable[Decision]) -> tuple[str, ...]:
 
 def _counts(signal: Signal) -> bool:
     return signal.alarmed and (signal.finds or signal.acts)
-
-
-class Told(Protocol):
-    """Writes what would change, in the order given; `end` is called once."""
-
-    def add(self, change: SessionChange) -> None:
-        """Take a session of which something would change."""
-        ...
-
-    def end(self, summary: Comparison) -> None:
-        """Write what is left to be written."""
-        ...
 
 
 class _Document(Struct, frozen=True, kw_only=True):

@@ -52,7 +52,7 @@ class PopulationState(Struct, frozen=True, kw_only=True, gc=False):
         )
 
 
-class Versioned(Protocol):
+class _Versioned(Protocol):
     """Who speaks: a detector or a fusion."""
 
     @property
@@ -82,7 +82,7 @@ class PopulationWatch:
         self._lock = threading.Lock()
 
     @classmethod
-    def of(cls, calibration: Calibration | None, speakers: Iterable[Versioned]) -> PopulationWatch | None:
+    def of(cls, calibration: Calibration | None, speakers: Iterable[_Versioned]) -> PopulationWatch | None:
         """Return the watch of an artefact.
 
         None where there is none, it has no population, or who says the code is not there in the version that it was
