@@ -284,3 +284,156 @@ def test_a_dask_cluster_makes_the_same_bytes(theodolite: Run, home: Path, cluste
         for jobs in ("1", f"dask://{cluster}")
     ]
     assert reports[0] == reports[1]
+
+
+@pytest.mark.usefixtures("data")
+def test_agents_and_models_that_no_clean_session_is_of_are_not_vouched_for(theodolite: Run, home: Path) -> None:
+    strange = [session(n, kind="attacked_succeeded", model="m-9", suite="stranger") for n in range(90, 93)]
+    few = [session(n, model="m-8", suite="lonely") for n in range(93, 95)]
+    write(home / "strange.jsonl", strange + few)
+    done = theodolite("calibrate", "data.jsonl", "strange.jsonl", "--alpha", "0.1", "--out", "c.json", *DAY)
+    assert done.exit_code == 0, done.stderr
+    made = load(home / "c.json")
+    assert (made.agents, made.models) == (("shop",), ("m-1",))
+    assert any("lonely (2)" in warning for warning in made.warnings)
+
+
+@pytest.mark.usefixtures("data")
+def test_copies_of_sessions_count_once_and_a_link_is_what_it_leads_to(theodolite: Run, home: Path) -> None:
+    (home / "copy.jsonl").write_bytes((home / "data.jsonl").read_bytes())
+    (home / "link.jsonl").symlink_to(home / "data.jsonl")
+    given = ("data.jsonl", "copy.jsonl", "link.jsonl")
+    done = theodolite("calibrate", *given, "--alpha", "0.1", "--out", "c.json", *DAY)
+    assert load(home / "c.json").dataset.counts == {"clean": 60, "drifted": 8}
+    assert "68 of the sessions are there already, word for word" in done.stderr
+
+
+def test_sessions_that_are_alike_but_for_their_names_are_held_back_together(theodolite: Run, home: Path) -> None:
+    alike = [{**session(number % 20), "session_id": f"s-{number}"} for number in range(200)]
+    write(home / "alike.jsonl", [{key: one[key] for key in one if key != "user_task"} for one in alike])
+    theodolite("calibrate", "alike.jsonl", "--alpha", "0.1", "--out", "c.json", *DAY)
+    folds = load(home / "c.json").thresholds["fusion.call"]
+    assert folds.n == 200
+    sample = [json.loads(line) for line in (home / "alike.jsonl").read_text().splitlines()]
+    assert len({one["goal"] for one in sample}) == 20
+
+
+def test_a_label_of_an_id_that_stands_for_several_sessions_is_of_none_of_the_others(
+    theodolite: Run, home: Path
+) -> None:
+    write(home / "a.jsonl", [session(number) for number in range(60)])
+    other = {**session(99, kind="attacked_succeeded"), "session_id": "clean-5"}
+    write(home / "b.jsonl", [{key: other[key] for key in other if key not in {"kind", "onset_turn"}}])
+    (home / "labels.jsonl").write_text('{"session":"clean-5","known":"clean"}\n', encoding="utf-8")
+    given = ("a.jsonl", "b.jsonl", "--labels", "labels.jsonl", "--known-good", "--alpha", "0.1", "--out", "c.json")
+    theodolite("calibrate", *given, *DAY)
+    assert load(home / "c.json").dataset.counts == {"clean": 60, "unknown": 1}
+
+
+def test_labels_in_files_of_one_stem_are_those_of_their_own_sessions(theodolite: Run, home: Path) -> None:
+    write(home / "good.jsonl", [session(number) for number in range(60)])
+    for folder in ("d1", "d2"):
+        (home / folder).mkdir()
+        write(home / folder / "run.jsonl", [{**session(len(folder), kind="attacked_succeeded"), "session_id": ""}])
+    theodolite("calibrate", "good.jsonl", "d1", "d2", "--known-good", "--alpha", "0.1", "--out", "c.json", *DAY)
+    assert load(home / "c.json").dataset.counts["clean"] == 60
+
+
+@pytest.mark.usefixtures("data")
+def test_a_rate_that_hardly_a_session_was_held_back_for_is_not_confirmed(theodolite: Run, home: Path) -> None:
+    one_task = [{**session(number), "user_task": "task-0"} for number in range(100)]
+    write(home / "one.jsonl", [*one_task, {**session(200), "user_task": "task-1"}])
+    done = theodolite("calibrate", "one.jsonl", "--alpha", "0.1", "--out", "c.json", *DAY)
+    assert done.exit_code == 3
+    made = load(home / "c.json")
+    assert made.status is Status.REFERENCE
+    assert any("could be held back to confirm the rate" in warning for warning in made.warnings)
+
+
+@pytest.mark.usefixtures("data")
+def test_a_gate_that_was_kept_meanwhile_stays(theodolite: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from theodolite.cli import calibrating
+    from theodolite.core.gate import Gate, Shown
+
+    theodolite("calibrate", "data.jsonl", "--alpha", "0.1", "--out", "c.json", *DAY)
+    gate = Gate(
+        model="m",
+        prompt_hash="",
+        library="1.0.0",
+        wording="w",
+        shown=Shown.PROBABILITIES,
+        date="2026-11-30",
+        version="3",
+        pairs=12,
+        auc=1.0,
+        violation=-1.0,
+        twin=1.0,
+        decline_share=1.0,
+        conform_share=1.0,
+        spread=0.0,
+        passed=True,
+        reasons=(),
+        samples=0,
+        smallest_shift=None,
+        calls=1,
+    )
+    fit = calibrating.calibrated
+
+    def meanwhile(*given: object) -> Calibration:
+        known = load(home / "c.json")
+        (home / "c.json").write_bytes(msgspec.structs.replace(known, gates={"m": gate}).document())
+        return fit(*given)  # type: ignore[arg-type] - what it is given
+
+    monkeypatch.setattr(calibrating, "calibrated", meanwhile)
+    theodolite("calibrate", "data.jsonl", "--alpha", "0.1", "--out", "c.json", *DAY)
+    assert load(home / "c.json").gates == {"m": gate}
+
+
+@pytest.mark.usefixtures("data")
+def test_a_recording_that_grows_meanwhile_is_told(theodolite: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from theodolite.cli import calibrating
+
+    hashes = iter(["a" * 64, "b" * 64])
+    monkeypatch.setattr(calibrating, "hash_of", lambda _files: next(hashes))
+    done = theodolite("calibrate", "data.jsonl", "--alpha", "0.1", "--out", "c.json", *DAY)
+    assert done.exit_code == 2
+    assert "changed while it was read" in done.stderr
+    assert list(home.glob("*c.json*")) == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links and pipes are made otherwise there")
+@pytest.mark.usefixtures("data")
+@pytest.mark.parametrize("kind", ["link", "pipe", "file", "folder"])
+def test_what_stands_in_the_place_of_the_partial_file_is_left_alone(theodolite: Run, home: Path, kind: str) -> None:
+    partial, precious = home / ".c.json.partial.jsonl", home / "precious.txt"
+    precious.write_text("precious\n", encoding="utf-8")
+    if kind == "link":
+        partial.symlink_to(precious)
+    elif kind == "pipe":
+        os.mkfifo(partial)
+    elif kind == "folder":
+        partial.mkdir()
+    else:
+        partial.write_text("mine", encoding="utf-8")
+    for anew in ((), ("--anew",)):
+        done = theodolite("calibrate", "data.jsonl", "--alpha", "0.1", "--out", "c.json", *anew, *DAY)
+        assert done.exit_code == 2
+        assert "--out" in done.stderr
+    assert precious.read_text(encoding="utf-8") == "precious\n"
+    assert kind != "file" or partial.read_text(encoding="utf-8") == "mine"
+
+
+def test_a_folder_may_hold_the_artefact_and_the_labels(theodolite: Run, home: Path) -> None:
+    write(home / "good.jsonl", [session(number) for number in range(60)])
+    (home / "labels.jsonl").write_text('{"session":"clean-5","known":"drifted"}\n', encoding="utf-8")
+    for _ in range(2):
+        given = (".", "--labels", "labels.jsonl", "--alpha", "0.1", "--out", "c.json")
+        done = theodolite("calibrate", *given, *DAY)
+        assert done.exit_code == 0, done.stderr
+    assert load(home / "c.json").dataset.counts == {"clean": 59, "drifted": 1}
+
+
+@pytest.mark.usefixtures("data")
+@pytest.mark.parametrize("given", [("--alpha", "5e-324"), ("--alpha", "1e-7"), ("--date", "20261130")])
+def test_what_no_session_can_show_is_refused(theodolite: Run, given: tuple[str, ...]) -> None:
+    assert theodolite("calibrate", "data.jsonl", "--out", "c.json", *given).exit_code == 2

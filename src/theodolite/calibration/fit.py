@@ -36,6 +36,9 @@ __all__ = ("Terms", "calibrated", "measured", "parts_in", "population")
 _FITTED = 2
 # Clean sessions that are above a `high` score, and below a `low` one, where the population is what it was. Our choice.
 _HIGH, _LOW = 0.1, 0.25
+# Clean sessions of an agent, and of a model, without which the artefact is STALE for it. Our choice: with ten a kind of
+# session that is the rule there was most likely seen; a promise of its own takes `least(alpha)`, as for any slice.
+_VOUCHED = 10
 # Slices that a warning names: all of them are in the assessments. Our choice.
 _NAMED = 8
 # What the e-value of the probes is told by.
@@ -90,6 +93,7 @@ def calibrated(table: Table, terms: Terms) -> Calibration:
     status = _status(table, thresholds, terms, warnings)
     warnings += _estimated(tuning) if terms.probed else ()
     assessments = tuple(_assessments(table, bands, terms))
+    warnings += _strangers(table)
     warnings += _few(assessments, terms)
     return Calibration(
         schema=1,
@@ -100,8 +104,8 @@ def calibrated(table: Table, terms: Terms) -> Calibration:
         dataset=terms.dataset,
         versions=dict(sorted(terms.versions.items())),
         bands=bands,
-        agents=tuple(sorted(table.agents - {""})),
-        models=tuple(sorted(table.models)),
+        agents=_named(table.agents),
+        models=_named(table.models),
         library=terms.library,
         probes=terms.probes,
         thresholds=thresholds,
@@ -110,6 +114,22 @@ def calibrated(table: Table, terms: Terms) -> Calibration:
         assessments=assessments,
         warnings=tuple(warnings),
     ).signed()
+
+
+def _named(counts: Mapping[str, int]) -> tuple[str, ...]:
+    """Return the agents or models with enough clean sessions to vouch for them."""
+    return tuple(sorted(name for name, count in counts.items() if name and count >= _VOUCHED))
+
+
+def _strangers(table: Table) -> Iterator[str]:
+    """Say which agents and models have too few clean sessions for an artefact to vouch for them."""
+    for what, counts in (("agents", table.agents), ("models", table.models)):
+        few = sorted(f"{name} ({count:,})" for name, count in counts.items() if name and count < _VOUCHED)
+        if few:
+            yield (
+                f"it does not vouch for {what} with fewer than {_VOUCHED} clean sessions: {', '.join(few[:_NAMED])}"
+                f"{' and others' if len(few) > _NAMED else ''}"
+            )
 
 
 def _coefficients(
@@ -230,8 +250,7 @@ def _source(n: int, alpha: float) -> str:
 def _status(table: Table, thresholds: Mapping[str, Threshold], terms: Terms, warnings: list[str]) -> Status:
     """Return whether the artefact vouches for agents and models; if not, the warnings say why."""
     faults: list[str] = []
-    named = table.agents - {""}
-    if not named or not table.models:
+    if not _named(table.agents) or not _named(table.models):
         faults.append(
             "its sessions name no agent or no model, and it vouches for those that they name: if you know, say "
             "--agent and --agent-model"
@@ -240,8 +259,11 @@ def _status(table: Table, thresholds: Mapping[str, Threshold], terms: Terms, war
     for code in acting:
         if code not in thresholds:
             faults.append(f"{code}, which acts, has no threshold of its own")
-        elif not thresholds[code].judged:
-            faults.append(f"{code}: too few clean sessions are left to fit to when a fold of five is held back")
+        elif not thresholds[code].tried:
+            faults.append(
+                f"{code}: {thresholds[code].judged:,} clean sessions could be held back to confirm the rate, each with "
+                f"those of its task, and that takes {least(thresholds[code].alpha):,}"
+            )
         elif not thresholds[code].confirmed:
             one = thresholds[code]
             faults.append(
@@ -249,7 +271,7 @@ def _status(table: Table, thresholds: Mapping[str, Threshold], terms: Terms, war
                 f"makes of alpha = {one.alpha:g}"
             )
     for code, one in thresholds.items():
-        if code not in acting and one.judged and not one.confirmed:
+        if code not in acting and one.tried and not one.confirmed:
             warnings.append(
                 f"{code}: {one.out_of_fold:,} of {one.judged:,} held-back clean sessions alarmed, more than chance "
                 f"makes of alpha = {one.alpha:g}: it is graded REFERENCE"

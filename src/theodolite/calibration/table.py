@@ -18,12 +18,14 @@ Rows = Sequence[int]
 class Table:
     """Samples in the order in which they were added; nothing of a session but numbers, and names that many share.
 
+    `agents` and `models` count the clean sessions of each: those that a threshold is fitted to.
+
     State: eight bytes a session for each code and each kind of slice, and what its calls said. Cost: linear.
     """
 
     def __init__(self) -> None:
-        self.agents: set[str] = set()
-        self.models: set[str] = set()
+        self.agents: Counter[str] = Counter()
+        self.models: Counter[str] = Counter()
         self.failed: Counter[str] = Counter()
         self._clean = bytearray()
         self._folds = bytearray()
@@ -45,8 +47,9 @@ class Table:
         row = len(self._clean)
         self._clean.append(sample.known is Known.CLEAN)
         self._folds.append(sample.fold)
-        self.agents.add(sample.agent)
-        self.models.update(sample.models)
+        if sample.known is Known.CLEAN:
+            self.agents[sample.agent] += 1
+            self.models.update(sample.models)
         self.failed.update(sample.failed)
         for code in sample.highest:
             if code not in self._highest:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from functools import partial
 from importlib.metadata import version
@@ -30,7 +30,7 @@ from theodolite.cli.output import involved, spared
 from theodolite.cli.parallel import Plan
 from theodolite.cli.progress import Progress
 from theodolite.cli.replacing import alone, put, target_of
-from theodolite.cli.resuming import Kept, kept_beside
+from theodolite.cli.resuming import Kept, kept_beside, partial_of
 from theodolite.cli.sampling import Line, Piece, Sampling, probed, samples
 from theodolite.cli.stopping import Stop
 from theodolite.cli.telling import tell
@@ -61,6 +61,8 @@ __all__ = (
     "settings_of",
 )
 
+# A share of sessions below this cannot be measured: it takes two million of them.
+_LEAST = 1e-6
 # Sessions that a warning names. Our choice.
 _NAMED = 3
 
@@ -107,7 +109,7 @@ class Watch(Struct, frozen=True):
 class _Work(Struct):
     """What samples depend on: where any of it is another, they are others."""
 
-    files: str
+    files: tuple[str, list[str]]
     labels: list[Label]
     marks: list[tuple[str | None, ...]]
     known_good: bool
@@ -124,15 +126,15 @@ def calibrate_sessions(request: Request) -> int:
 
     Raises TheodoliteError, and KeyboardInterrupt when it is stopped: what was done until then is kept.
     """
-    if not 0.0 < request.alpha <= 0.5:  # noqa: PLR2004 - half of all clean sessions is no alarm
-        raise ConfigError(f"--alpha {request.alpha:g}: it is a share of clean sessions, above 0 and at most 0.5")
+    if not _LEAST <= request.alpha <= 0.5:  # noqa: PLR2004 - half of all clean sessions is no alarm
+        raise ConfigError(f"--alpha {request.alpha:g}: it is a share of clean sessions, from {_LEAST:g} to 0.5")
     day, out = _day(request.day), target_of(request.out, "--out")
     settings = settings_of(request)
     marks = read_marks(request.suppressions)
     if request.suppressions is not None and not marks:
         say(f"warning: no suppression in {request.suppressions} says `false_alarm = true`, so that none is a mark")
-    files = find_recordings(request.paths)
-    spared(request.output, *files, *involved(request, settings))
+    files = _files(request, out)
+    spared(request.output, *files, partial_of(out), *involved(request, settings))
     marked = [] if request.suppressions is None else [request.suppressions]
     spared(request.out, *files, *request.labels, *marked, option="--out")
     before = artefact_of(out) if out.exists() else None
@@ -148,28 +150,54 @@ def calibrate_sessions(request: Request) -> int:
             marked=bool(marks),
         )
         sha256 = hash_of(files)
-        with kept_beside(out, _work(request, instrument, labels, marks, sha256), anew=request.anew) as kept:
+        with kept_beside(out, _work(request, instrument, labels, marks, (sha256, files)), anew=request.anew) as kept:
             _kept(sessions, kept, instrument, request, answered, marks=marks)
             table = Table.of(_samples(kept, sessions, request))
             check_sessions(sessions, table)
-            dataset = Dataset(
-                name=request.name or ", ".join([path.name for path in request.paths]),
-                version=request.edition,
-                sha256=sha256,
-                counts={key: count for key, count in sorted(sessions.counts.items()) if count},
-            )
-            artefact = calibrated(table, _terms(request, instrument, day, dataset))
-            if before is not None:
-                artefact = replace(artefact, gates=before.gates)
-            with alone(out, "--out"):
-                put(out, artefact.document(), "--out")
+            if hash_of(files) != sha256:
+                kept.remove()
+                raise ConfigError("a recording was changed while it was read: copy those that grow, and begin again")
+            artefact = calibrated(table, _terms(request, instrument, day, _dataset(request, sessions, sha256)))
+            artefact = _written(out, artefact)
             kept.remove()
-    if request.form is Form.JSON:
-        tell(artefact, request.output)
-    else:
-        tell(blocks(artefact), request.output)
+    tell(artefact if request.form is Form.JSON else blocks(artefact), request.output)
     say(f"written to {request.out}: {artefact.status}, fitted to {counted(len(table), 'session')}")
     return NOTHING if artefact.status is Status.CALIBRATED or request.reference else NOT_JUDGED
+
+
+def _files(request: Request, out: Path) -> list[Path]:
+    """Return the recordings: of a folder not what this command itself reads and writes there.
+
+    A link to a file that is there too, or to one that was named before, is that file.
+    """
+    named = [path for path in request.paths if not path.is_dir()]
+    own = [out, partial_of(out), *request.labels]
+    found: dict[Path, Path] = {}
+    for file in find_recordings(request.paths):
+        real = file.resolve()
+        if file in named or real not in {path.resolve() for path in own}:
+            found.setdefault(real, file)
+    if not found:
+        raise ConfigError("there is no recording beside what this command itself reads and writes: name one")
+    return list(found.values())
+
+
+def _dataset(request: Request, sessions: Sessions, sha256: str) -> Dataset:
+    return Dataset(
+        name=request.name or ", ".join([path.name or str(path) for path in request.paths]),
+        version=request.edition,
+        sha256=sha256,
+        counts={key: count for key, count in sorted(sessions.counts.items()) if count},
+    )
+
+
+def _written(out: Path, artefact: Calibration) -> Calibration:
+    """Write the artefact, with the gates that the one has that is there by now; return it."""
+    with alone(out, "--out"):
+        if out.exists():
+            artefact = replace(artefact, gates=artefact_of(out).gates)
+        put(out, artefact.document(), "--out")
+    return artefact
 
 
 def settings_of(request: Replayed) -> Settings:
@@ -206,18 +234,22 @@ def _gates_alone(before: Calibration | None, settings: Settings) -> Calibration:
 
 
 def _work(
-    request: Request, instrument: Instrument, labels: Mapping[str, Label], marks: Iterable[Suppression], sha256: str
+    request: Request,
+    instrument: Instrument,
+    labels: Mapping[str, Label],
+    marks: Iterable[Suppression],
+    files: tuple[str, Sequence[Path]],
 ) -> str:
     fleet = instrument.monitor.fleet
     work = _Work(
-        files=sha256,
+        files=(files[0], [str(file) for file in files[1]]),
         labels=[labels[name] for name in sorted(labels)],
         # Of a mark what it is about: until when it hides findings, and who says so, makes no other sample.
         marks=[(one.fingerprint, one.code, one.session, one.agent, one.tool) for one in marks],
         known_good=request.known_good,
         reader=request.reader,
         settings=replace(instrument.settings, calibration=""),
-        gates={} if fleet.calibration is None else fleet.calibration.gates,
+        gates={} if fleet.calibration is None or not request.model else fleet.calibration.gates,
         probes=request.probes if request.model else 0,
         versions=_versions(instrument),
         library=version("theodolite"),
@@ -250,6 +282,8 @@ def check_sessions(sessions: Sessions, table: Table) -> None:
     """Say what was left out. Raises ConfigError where nothing is left to fit to."""
     for name in sorted(sessions.labels.keys() - sessions.met)[:_NAMED]:
         say(f"warning: a label is about the session {name!r}, which is in none of these recordings")
+    if sessions.copies:
+        say(f"warning: {sessions.copies:,} of the sessions are there already, word for word, and are left out")
     if sessions.unread:
         say(f"warning: {counted(sessions.unread, 'part')} could not be read; `theodolite scan` says which")
     unlabeled = sessions.counts["unlabeled"]
@@ -351,6 +385,9 @@ def _probed(
 
 def _day(text: str) -> str:
     try:
-        return date.fromisoformat(text).isoformat()
+        day = date.fromisoformat(text).isoformat()
     except ValueError:
-        raise ConfigError(f"--date is a day as 2026-11-30, not {text!r}") from None
+        day = ""
+    if day != text:
+        raise ConfigError(f"--date is a day as 2026-11-30, not {text!r}")
+    return day

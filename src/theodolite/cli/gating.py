@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from functools import partial
 from pathlib import Path
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -19,11 +17,11 @@ from theodolite.cli.asking import settings_of as asked_settings
 from theodolite.cli.choices import Form
 from theodolite.cli.estimating import cost_of
 from theodolite.cli.exits import NOT_JUDGED, NOTHING, say
-from theodolite.cli.newfile import new_file
 from theodolite.cli.output import involved, spared
 from theodolite.cli.pending import awaited
 from theodolite.cli.probing import Request
 from theodolite.cli.progress import Display, span
+from theodolite.cli.replacing import alone, put, target_of
 from theodolite.cli.telling import tell
 from theodolite.config.models import PanelSettings, players
 from theodolite.config.probing import library_of, references_of
@@ -247,30 +245,22 @@ def _keep(path: Path, found: Gate) -> None:
 
     What is there is read again just before, and replaced as a whole or not at all.
     """
-    known = _artefact(path)
-    if known is None:
-        known = Calibration(
-            schema=1,
-            id=f"gates-{found.date}",
-            status=Status.REFERENCE,
-            alpha=_ALPHA,
-            date=found.date,
-            dataset=Dataset(name="nothing was fitted: this holds gates alone"),
-            versions={},
-            bands={},
-        )
-    artefact = replace(known, gates={**known.gates, found.model: found})
-    target = path.resolve()  # of a link what it leads to is replaced
-    mode = target.stat().st_mode if target.exists() else _MODE
-    beside = target.with_name(f".{target.name}.{os.getpid()}")
-    with new_file(beside) as stream:
-        stream.write(msgspec.json.format(msgspec.json.encode(artefact), indent=2) + b"\n")
-    beside.chmod(mode)
-    try:
-        beside.replace(target)
-    except OSError as error:
-        beside.unlink(missing_ok=True)
-        raise ConfigError(f"{path} cannot be written ({error.strerror}): name another place") from error
+    target = target_of(path, "--into")
+    with alone(target, "--into"):
+        known = _artefact(path)
+        if known is None:
+            known = Calibration(
+                schema=1,
+                id=f"gates-{found.date}",
+                status=Status.REFERENCE,
+                alpha=_ALPHA,
+                date=found.date,
+                dataset=Dataset(name="nothing was fitted: this holds gates alone"),
+                versions={},
+                bands={},
+            )
+        artefact = replace(known, gates={**known.gates, found.model: found})
+        put(target, artefact.document(), "--into")
 
 
 def _blocks(found: Gate | Failure, spent: Spent, *, keeps: bool) -> Iterator[Block]:

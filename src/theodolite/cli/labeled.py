@@ -7,9 +7,10 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+import msgspec
 from msgspec.structs import replace
 
-from theodolite.cli.parallel import pieces
+from theodolite.cli.parallel import Whole, pieces
 from theodolite.cli.progress import Progress
 from theodolite.cli.recordings import Recordings
 from theodolite.cli.sampling import Piece
@@ -21,6 +22,8 @@ from theodolite.readers.detection import open_labels
 
 __all__ = ("Dataset", "hash_of", "labels_in")
 
+# Bytes of a hash of a session: of a million of them two that differ are taken for one with a chance of 2 ** -89.
+_DIGEST = 16
 # Of a file that is hashed at a time.
 _CHUNK = 2**20
 
@@ -64,7 +67,8 @@ class Dataset:
 
     A label of `labels` goes before one that stands in the recording; where there is neither, a session is clean if all
     are `known_good`. `counts` has how many there are of each kind as far as they were read, `unread` counts parts
-    that could not be read. With `marked` a session of which nobody has said anything is yielded too: whoever replays it
+    that could not be read; `copies` sessions that were there already, under the same id in every word, and are left
+    out. With `marked` a session of which nobody has said anything is yielded too: whoever replays it
     sees whether its findings are marked as false alarms, and counts it. State: the ids of all sessions. Cost: a session
     is held whole until it ends.
     """
@@ -80,7 +84,7 @@ class Dataset:
         marked: bool = False,
     ) -> None:
         self.counts: Counter[str] = Counter()
-        self.unread = 0
+        self.unread = self.copies = 0
         self.labels = labels
         self.met: set[str] = set()
         self._held = Recordings(files, readers, reader=reader)
@@ -88,6 +92,7 @@ class Dataset:
         self._reader = reader
         self._known_good = known_good
         self._marked = marked
+        self._seen: set[bytes] = set()
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -105,7 +110,14 @@ class Dataset:
                 if isinstance(whole, Unreadable):
                     self.unread += whole.parts
                     continue
-                label, unsaid = self._label(whole.session, beside)
+                same = _content(whole)
+                copy = same + self._held.given(whole.session).encode("utf-8", "surrogatepass")
+                copy = hashlib.blake2b(copy, digest_size=_DIGEST).digest()
+                if copy in self._seen:
+                    self.copies += 1
+                    continue
+                self._seen.add(copy)
+                label, unsaid = self._label(whole.session, beside, same)
                 if unsaid and self._marked:
                     if (number, place) not in done:
                         label = label or Label(session=whole.session, known=None)
@@ -116,12 +128,24 @@ class Dataset:
                     yield Piece(whole, (number, place), label)
             progress.filed()
 
-    def _label(self, session: str, beside: _Beside) -> tuple[Label | None, bool]:
-        """Return the label of a session, and whether nobody has said what it is."""
-        given = self.labels.get(session)
+    def _label(self, session: str, beside: _Beside, same: bytes) -> tuple[Label | None, bool]:
+        """Return the label of a session, and whether nobody has said what it is.
+
+        Sessions that are the same in every word but their id are taken to be of one task.
+        """
+        label, unsaid = self._said(session, beside)
+        if label is not None and not label.task:
+            label = replace(label, task=f"content {same.hex()}")
+        return label, unsaid
+
+    def _said(self, session: str, beside: _Beside) -> tuple[Label | None, bool]:
+        given, raw = self.labels.get(session), self._held.given(session)
+        own = beside.of(raw)
         if given is not None:
             self.met.add(session)
-        own = beside.of(session)
+        elif raw in self.labels and self._held.renamed(session):
+            # Somebody said what a session of that id is, and there are several: nobody knows which was meant.
+            return Label(session=session, known=None, slices={} if own is None else own.slices), False
         if given is not None and own is not None:
             # Who looked says what it is; what it counts among the data know.
             slices = {**own.slices, **given.slices}
@@ -133,6 +157,12 @@ class Dataset:
         return given or own, unsaid
 
 
+def _content(whole: Whole) -> bytes:
+    """Return a hash of all of a session but its id."""
+    told = b",".join(whole.items).replace(msgspec.json.encode(whole.session), b'""')
+    return hashlib.blake2b(told, digest_size=_DIGEST).digest()
+
+
 class _Beside:
     """Labels that stand in a recording, taken as its sessions come to their end; those before are held."""
 
@@ -141,13 +171,11 @@ class _Beside:
         self._held: dict[str, Label] = {}
 
     def of(self, session: str) -> Label | None:
-        """Return the label of a session, if it has one; a second session of the same name has a suffix."""
-        name = session if session in self._held else session.rpartition("~")[0] or session
-        for wanted in (session, name):
-            if wanted in self._held:
-                return self._held.pop(wanted)
+        """Return the label of a session, by the id that it has in the file, if it has one."""
+        if session in self._held:
+            return self._held.pop(session)
         for found, label in self._labels:
-            if found in {session, name}:
+            if found == session:
                 return label
             self._held[found] = label
         return None

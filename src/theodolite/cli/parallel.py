@@ -96,8 +96,10 @@ def in_order(
     for batch in batches:
         waiting.append(pool.submit(work, plan, batch))
         if len(waiting) > pool.ahead:
+            pool.done({waiting[0]})
             yield waiting.popleft().result()
     while waiting:
+        pool.done({waiting[0]})
         yield waiting.popleft().result()
 
 

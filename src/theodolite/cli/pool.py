@@ -10,7 +10,15 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Generator, Mapping
-from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    wait,
+)
 from contextlib import contextmanager
 from importlib import import_module
 from multiprocessing import connection
@@ -32,6 +40,8 @@ _T = TypeVar("_T")
 AHEAD = 2
 # Seconds in which a cluster that is there answers. Our choice.
 _PATIENCE = 5.0
+# Seconds between looks at whether anybody works, and looks after which nobody will. Our choice: workers may restart.
+_LOOK, _LOOKS = 5.0, 6
 # Seconds in which a signal that was sent to all of them surely came. Our choice.
 _MOMENT = 0.5
 # What a terminal or a service manager stops a command with.
@@ -49,15 +59,27 @@ class _Client(Protocol):
 
 
 class Pool(Struct, frozen=True):
-    """An executor, and how many pieces of work may be on their way to it."""
+    """An executor, and how many pieces of work may be on their way to it; `alive` says whether anybody works there."""
 
     executor: Executor
     ahead: int
+    alive: Callable[[], bool]
 
     def submit(self, work: Callable[_P, _T], *given: _P.args, **named: _P.kwargs) -> Future[_T]:
         """Hand a piece of work in; signals are held back meanwhile, since it may start a worker."""
         with _sheltered():
             return self.executor.submit(work, *given, **named)
+
+    def done(self, waiting: set[Future[_T]]) -> set[Future[_T]]:
+        """Wait for some of the work; return what is done. Raises TheodoliteError where nobody works any more."""
+        idle = 0
+        while True:
+            done = wait(waiting, _LOOK, return_when=FIRST_COMPLETED).done
+            if done:
+                return done
+            idle = 0 if self.alive() else idle + 1
+            if idle >= _LOOKS:
+                raise TheodoliteError("the workers are gone: start them again, and give the same command")
 
 
 @contextmanager
@@ -82,7 +104,7 @@ def pooled(jobs: Jobs) -> Generator[Pool]:
 def _processes(count: int) -> Generator[Pool]:
     pool = ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn"), initializer=_begin)
     try:
-        yield Pool(pool, count * AHEAD)
+        yield Pool(pool, count * AHEAD, lambda: True)
     finally:
         pool.shutdown(cancel_futures=True)
 
@@ -107,7 +129,11 @@ def _dask(scheduler: str) -> Generator[Pool]:
         workers = sum(client.nthreads().values())
         if not workers:
             raise ConfigError(f"--jobs dask://{scheduler}: the cluster has no workers: start `dask worker` first")
-        yield Pool(client.get_executor(pure=False), workers * AHEAD)
+        yield Pool(client.get_executor(pure=False), workers * AHEAD, lambda: bool(client.nthreads()))
+    except CancelledError as error:
+        raise TheodoliteError(
+            f"the cluster of dask://{scheduler} is gone: start it again, and give the same command"
+        ) from error
     except distributed.KilledWorker as error:
         raise TheodoliteError(
             "a worker of the cluster died several times at the same work: it was killed, or there was not enough memory"

@@ -57,6 +57,7 @@ class Recordings:
         self._origins: dict[str, Origin] = {}
         self._times: Counter[str] = Counter()
         self._before: dict[str, int] = {}
+        self._given: dict[str, str] = {}
 
     @property
     def continued(self) -> tuple[str, ...]:
@@ -79,6 +80,15 @@ class Recordings:
     def origin(self, session: str) -> Origin:
         """Return where a session was read."""
         return self._origins.get(session, Origin())
+
+    def given(self, session: str) -> str:
+        """Return the id that a session has in its file."""
+        return self._given.get(session, session)
+
+    def renamed(self, session: str) -> bool:
+        """Whether a session has a suffix, since its id was there already."""
+        given = self._given.get(session)
+        return given is not None and session.rpartition("~")[0] in {given, printable(given)}
 
     def read(self, file: Path, reached: Callable[[int], None] | None = None) -> Iterator[Recorded]:
         """Yield what a file holds; `reached` is told the bytes that were read of it.
@@ -109,7 +119,7 @@ class Recordings:
 
     def _begin(self, session: str, file: Path, origin: Origin) -> str:
         """Return the id that a session has in this scan."""
-        stem = session_name(origin.file)
+        given, stem = session, session_name(origin.file)
         if session == stem or session.startswith(f"{stem}#"):
             session = self._names[file] + session[len(stem) :]
         name = session = printable(session)
@@ -117,6 +127,8 @@ class Recordings:
             self._times[session] += 1
             name = f"{session}~{self._times[session] + 1}"
         self._origins[name] = origin
+        if name != given:
+            self._given[name] = given
         head = None if self._kept is None else self._kept.head(name)
         if head is not None:
             self._before[name] = head.n + 1

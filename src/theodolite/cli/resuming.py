@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ from msgspec import Struct
 from theodolite.cli.sampling import Line
 from theodolite.core.errors import ConfigError
 
-__all__ = ("Kept", "kept_beside")
+__all__ = ("Kept", "kept_beside", "partial_of")
 
 
 class _Head(Struct, frozen=True):
@@ -27,6 +28,11 @@ class _Head(Struct, frozen=True):
 
 
 _HEAD = msgspec.json.Decoder(_Head)
+_KIND = "calibration under way"
+# A link is not followed, and a pipe not waited for.
+_OPEN = (
+    os.O_CREAT | os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+)
 _LINE = msgspec.json.Decoder(Line)
 _ENCODER = msgspec.json.Encoder()
 
@@ -60,7 +66,9 @@ class Kept:
             begins.append((_LINE.decode(data).place, at))
             at += len(data)
         begins.sort()
-        for _, start in begins:
+        for number, (place, start) in enumerate(begins):
+            if number and begins[number - 1][0] == place:
+                continue
             self._stream.seek(start)
             yield _LINE.decode(self._stream.readline())
 
@@ -69,26 +77,29 @@ class Kept:
         self.path.unlink(missing_ok=True)
 
 
+def partial_of(out: Path) -> Path:
+    """Return the file beside an artefact in which stands what is done for it."""
+    return out.with_name(f".{out.name}.partial.jsonl")
+
+
 @contextmanager
 def kept_beside(out: Path, of: str, *, anew: bool = False) -> Generator[Kept]:
     """Give what was done for `out` of the work whose hash is `of`, to be gone on with; `anew` forgets what was.
 
-    What stands half-written at the end is forgotten. Raises ConfigError where what is there is of other work, or
-    another process is at it.
+    What stands half-written at the end is forgotten. Raises ConfigError where what is there is of other work or none of
+    ours, and where another process is at it.
     """
-    path = out.with_name(f".{out.name}.partial.jsonl")
-    try:
-        descriptor = os.open(path, os.O_CREAT | os.O_RDWR | getattr(os, "O_BINARY", 0), 0o600)
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be written ({error.strerror}): name another file with --out") from error
-    with os.fdopen(descriptor, "r+b") as stream:
-        _hold(stream, path)
-        if anew:
-            stream.truncate(0)
+    path = partial_of(out)
+    with _held(path) as stream:
         kept = Kept(path, stream)
-        head = _ENCODER.encode(_Head("calibration under way", 1, of)) + b"\n"
+        head = _ENCODER.encode(_Head(_KIND, 1, of)) + b"\n"
         first = stream.readline()
-        if first != head and not stream.readline().endswith(b"\n"):  # nothing is lost with it
+        ours = _ours(first)
+        if first and not ours:
+            raise ConfigError(
+                f"{path} is in the way, and nothing that this command wrote: move it, or name another --out"
+            )
+        if anew or (first != head and not stream.readline().endswith(b"\n")):  # nothing is lost with it
             stream.seek(0)
             stream.truncate()
             stream.write(head)
@@ -107,6 +118,32 @@ def kept_beside(out: Path, of: str, *, anew: bool = False) -> Generator[Kept]:
                 kept.remove()
 
 
+def _ours(first: bytes) -> bool:
+    """Whether this is the first line of such a file, or what an interrupted writer left of it."""
+    begins = _ENCODER.encode(_Head(_KIND, 1, ""))[:-2]
+    return first.startswith(begins) or begins.startswith(first)
+
+
+@contextmanager
+def _held(path: Path) -> Generator[BinaryIO]:
+    """Open a file of ours, made if absent, and hold it. Never through a link, and nothing but a file."""
+    while True:
+        try:
+            descriptor = os.open(path, _OPEN, 0o600)
+        except OSError as error:
+            raise ConfigError(f"{path} cannot be written ({error.strerror}): name another file with --out") from error
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise ConfigError(f"{path} is in the way, and no regular file: move it, or name another --out")
+        with os.fdopen(descriptor, "r+b") as stream:
+            _hold(stream, path)
+            # Who was at it may have taken the file away meanwhile: then this is one that has no name.
+            if not (path.exists() and os.path.samestat(os.fstat(stream.fileno()), path.lstat())):
+                continue
+            yield stream
+            return
+
+
 def _read(kept: Kept, stream: BinaryIO) -> None:
     at = stream.tell()
     for data in stream:
@@ -114,7 +151,7 @@ def _read(kept: Kept, stream: BinaryIO) -> None:
             if not data.endswith(b"\n"):
                 break
             kept.done.add(_LINE.decode(data).place)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             break  # torn by a crash of the machine: nothing after it counts
         at += len(data)
     stream.seek(at)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import Future
 
 import msgspec
 from msgspec import Struct
@@ -84,10 +84,12 @@ def _worked(pool: Pool, plan: bytes, batches: Iterable[bytes]) -> Iterator[bytes
     for batch in batches:
         waiting.add(pool.submit(sample_batch, plan, batch))
         if len(waiting) > pool.ahead:
-            done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+            done = pool.done(waiting)
+            waiting -= done
             yield from [one.result() for one in done]
     while waiting:
-        done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+        done = pool.done(waiting)
+        waiting -= done
         yield from [one.result() for one in done]
 
 

@@ -83,7 +83,10 @@ def _verdict(assessment: Assessment, alpha: float) -> Verdict:
 
 def _tell_strangers(artefact: Calibration, table: Table) -> None:
     """Say of which agents and models the artefact knows nothing: their sessions say what it does to strangers."""
-    for what, known, seen in (("agent", artefact.agents, table.agents), ("model", artefact.models, table.models)):
+    for what, known, seen in (
+        ("agent", artefact.agents, set(table.agents)),
+        ("model", artefact.models, set(table.models)),
+    ):
         strange = sorted(seen - {"", *known})
         if strange:
             more = f" and {len(strange) - 1:,} more" if len(strange) > 1 else ""

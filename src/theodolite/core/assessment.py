@@ -9,13 +9,26 @@ from msgspec import Struct
 __all__ = ("Ambiguity", "Assessment", "Bin", "Point", "Share", "Slice", "Threshold", "Verdict", "Verified")
 
 
+# Counts beyond this are none: a float holds no larger one exactly.
+_MOST = 2**53
+# A share of sessions below this cannot be measured.
+_LEAST = 1e-9
+
+
 class Share(Struct, frozen=True, forbid_unknown_fields=True, gc=False):
-    """So many of so many, with the exact 95 % interval (Clopper and Pearson 1934); of none it is all of [0, 1]."""
+    """So many of so many, with the exact 95 % interval (Clopper and Pearson 1934); of none it is all of [0, 1].
+
+    Raises ValueError for counts that are none.
+    """
 
     k: int
     n: int
     low: float
     high: float
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.k <= self.n <= _MOST:
+            raise ValueError("a share is k of n sessions: 0 <= k <= n")
 
 
 class Point(Struct, frozen=True, forbid_unknown_fields=True, gc=False):
@@ -77,10 +90,21 @@ class Threshold(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, g
     low: float
     strong: float | None = None
 
+    def __post_init__(self) -> None:
+        if not _LEAST <= self.alpha < 1.0:
+            raise ValueError(f"alpha {self.alpha} is outside [{_LEAST}, 1)")
+        if not 0 <= self.out_of_fold <= self.judged <= self.n <= _MOST:
+            raise ValueError("the sessions out of fold are some of those that were judged, and these some of all")
+
     @property
     def confirmed(self) -> bool:
-        """Whether held-back folds bear out the rate: they were judged, and the share may be alpha."""
-        return self.judged > 0 and self.low <= self.alpha
+        """Whether held-back folds bear out the rate: enough sessions were judged, and the share may be alpha."""
+        return self.tried and self.low <= self.alpha
+
+    @property
+    def tried(self) -> bool:
+        """Whether so many sessions were judged that alpha can be told from more: as many as it takes to promise it."""
+        return (self.judged + 1) * self.alpha >= 1.0 - 1e-9
 
 
 class Assessment(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):

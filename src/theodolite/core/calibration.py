@@ -66,6 +66,12 @@ class Dataset(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=
     counts: dict[str, int] = {}
 
 
+# Counts beyond this are none: a float holds no larger one exactly.
+_MOST = 2**53
+# A share of sessions below this cannot be measured.
+_LEAST = 1e-9
+
+
 class Population(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
     """Where the highest scores of the clean sessions lay, to tell when those that are monitored are of another kind.
 
@@ -82,7 +88,7 @@ class Population(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
     under: int
 
     def __post_init__(self) -> None:
-        if not (self.n > 0 and 0 <= self.over <= self.n and 0 <= self.under <= self.n):
+        if not (0 < self.n <= _MOST and 0 <= self.over <= self.n and 0 <= self.under <= self.n):
             raise ValueError(f"{self.over} and {self.under} of {self.n} sessions are no counts")
         if not self.low <= self.high:
             raise ValueError(f"low {self.low} is above high {self.high}")
@@ -121,8 +127,8 @@ class Calibration(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
     digest: str = ""
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.alpha < 1.0:
-            raise ValueError(f"alpha {self.alpha} is outside (0, 1)")
+        if not _LEAST <= self.alpha < 1.0:
+            raise ValueError(f"alpha {self.alpha} is outside [{_LEAST}, 1)")
         if self.status not in {Status.CALIBRATED, Status.REFERENCE}:
             raise ValueError(f"an artefact is CALIBRATED or REFERENCE, not {self.status}")
         if self.status is Status.CALIBRATED and not (self.agents and self.models):

@@ -19,6 +19,8 @@ __all__ = ("Known", "Label", "Labeled", "Labels", "attacked", "encode_label", "r
 # A label is a few names and a remark: our choice, far beyond what anybody writes.
 _LONGEST = 2**16
 _DATE = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])\Z", re.ASCII)
+# What a line of `encode_label` begins with.
+_BEGINS = b'{"session":'
 _FORM = (
     'each line is an object such as {"session": "s-1", "known": "clean"}, where `known` is "clean", "drifted" or null, '
     "and beside them at most `task`, `slices`, `by`, `date` and `note`"
@@ -142,12 +144,17 @@ def read_labels(stream: BinaryIO, file: str) -> Labels:
             try:
                 label = _label(said)
             except EventError as error:
-                if not ended:
+                if not ended and _begun(said):
                     return Labels(of=labels, torn=number, whole=whole)
                 raise ConfigError(f"{file}, line {number} is no label ({error}): {_FORM}") from None
             labels[label.session] = label
         whole += len(data)
     return Labels(of=labels, whole=whole)
+
+
+def _begun(said: bytes) -> bool:
+    """Whether this may be the beginning of a label: any other text that has no end is somebody's, and not ours."""
+    return said.startswith(_BEGINS) or _BEGINS.startswith(said)
 
 
 def _label(said: bytes) -> Label:

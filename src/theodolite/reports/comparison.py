@@ -30,7 +30,6 @@ __all__ = (
     "Counts",
     "SessionChange",
     "SessionVerdict",
-    "Told",
     "compared",
 )
 

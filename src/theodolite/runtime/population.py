@@ -13,7 +13,7 @@ from theodolite.core.reading import Reading, Signal
 from theodolite.core.text import inert
 from theodolite.stats.shift import Direction, Shift
 
-__all__ = ("ALPHA", "LEAST", "PopulationState", "PopulationWatch", "Versioned", "warn")
+__all__ = ("ALPHA", "LEAST", "PopulationState", "PopulationWatch", "warn")
 
 ALPHA = 0.01
 """How often a fleet may be told to calibrate anew though its sessions are as they were, ever. Our choice."""

@@ -8,6 +8,10 @@ from collections.abc import Iterable
 __all__ = ("least", "threshold")
 
 
+# No number of sessions is enough for less.
+_LEAST = 1e-300
+
+
 def threshold(maxima: Iterable[float], alpha: float) -> float | None:
     """Return the score that a new clean session exceeds with a probability of at most alpha; None where n is too small.
 
@@ -32,4 +36,4 @@ def least(alpha: float) -> int:
     >>> least(0.01), least(0.005)
     (99, 199)
     """
-    return math.ceil(1.0 / alpha - 1.0 - 1e-9)
+    return math.ceil(1.0 / max(alpha, _LEAST) - 1.0 - 1e-9)

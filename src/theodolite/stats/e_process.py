@@ -10,6 +10,10 @@ from msgspec import Struct
 __all__ = ("Maxima", "mean")
 
 
+# Sessions beyond this are none: a float holds no larger count exactly.
+_MOST = 2**53
+
+
 class Maxima(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
     """What an e-value of the session maximum needs of the clean sessions: how many there were, and a sum.
 
@@ -29,7 +33,7 @@ class Maxima(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=F
     power: float = 1.0
 
     def __post_init__(self) -> None:
-        if not (self.n > 0 and 0.0 < self.total < math.inf and 0.0 < self.power < math.inf):
+        if not (0 < self.n <= _MOST and 0.0 < self.total < math.inf and 0.0 < self.power < math.inf):
             raise ValueError(f"need sessions with a finite, positive sum: n={self.n}, total={self.total}")
 
     @classmethod
