@@ -116,7 +116,7 @@ def test_what_was_fitted_is_what_the_fusion_then_says() -> None:
     ("samples", "why"),
     [
         (30, "are too few for alpha"),
-        (45, "too few clean sessions are left to fit to when a fold of five is held back"),
+        (45, "clean sessions could be held back to confirm the rate"),
     ],
 )
 def test_what_the_sessions_do_not_support_is_reference_and_says_why(samples: int, why: str) -> None:

@@ -6,10 +6,12 @@ from random import Random
 import pytest
 from msgspec.structs import replace
 
-from theodolite.calibration.probing import code_of, put_probes, tuned
+from theodolite.calibration.probing import code_of, counted, put_probes, tuned
 from theodolite.calibration.sample import Probed, Sample
 from theodolite.calibration.table import Table
 from theodolite.core.labels import Known
+from theodolite.detectors.behavior.accumulation import DriftAccumulator, ProbeOutcomeFacts
+from theodolite.detectors.behavior.bands import SESSION
 from theodolite.detectors.behavior.judge import SemanticJudgment
 from theodolite.detectors.behavior.probe import ProbeType
 from theodolite.detectors.behavior.seen import Composite, ProbeSeen
@@ -86,7 +88,8 @@ def sessions(n: int = 60, probes: int = 4, *, seed: int = 1) -> list[Sample]:
 
 def fitted(samples: list[Sample]) -> Tuning:
     table = Table.of(samples)
-    return tuned(table, range(len(table)), table.rows(Known.CLEAN), 0.01)
+    every = range(len(table))
+    return counted(table, every, table.rows(Known.CLEAN), tuned(table, every), 0.01)
 
 
 def test_what_tells_drift_weighs_and_what_is_chance_does_not() -> None:
@@ -106,7 +109,7 @@ def test_signs_are_kept_where_the_data_say_otherwise() -> None:
     tuning = fitted(turned)
     assert min(tuning.weights.values()) >= 0.0
     assert min(tuning.judge.values()) >= 0.0
-    assert "fractions" not in tuning.fitted or max(tuning.fractions) <= 0.1
+    assert tuning.weights["decision"] == 0.0
 
 
 def test_too_few_sessions_leave_the_estimates() -> None:
@@ -119,7 +122,8 @@ def test_a_streak_is_noted_that_the_measured_variation_does_not_explain() -> Non
     tuning = fitted(sessions())
     clean = [one for one in sessions() if one.known is Known.CLEAN]
     probes = [probe for one in clean if one.probed for probe in one.probed.probes]
-    share = sum(probe.score >= probe.threshold for probe in probes) / len(probes)
+    # By the weights that were fitted, and not by those that the replay had.
+    share = sum(probe.scored(tuning) >= tuning.thresholds[probe.kind] for probe in probes) / len(probes)
     assert tuning.consistency is not None
     assert (1 - share) ** tuning.consistency <= 0.01 < (1 - share) ** (tuning.consistency - 1)
     still = [
@@ -136,7 +140,7 @@ def test_a_penalty_is_how_much_less_a_difference_says_where_arms_are_not_alike()
             session=f"apart-{one.session}",
             probed=Probed(
                 probes=tuple(
-                    [replace(QUIET, lacking=("same_sampling_config",), score=0.8 * (place % 2)) for place in range(4)]
+                    [replace(QUIET, lacking=("same_sampling_config",), breach=bool(place % 2)) for place in range(4)]
                 ),
             ),
         )
@@ -151,7 +155,7 @@ def test_a_penalty_is_how_much_less_a_difference_says_where_arms_are_not_alike()
 def test_scores_are_those_of_the_numbers_that_were_fitted() -> None:
     samples = sessions()
     table = Table.of(samples)
-    tuning = tuned(table, range(len(table)), table.rows(Known.CLEAN), 0.01)
+    tuning = tuned(table, range(len(table)))
     put_probes(table, tuning)
     for row, sample in enumerate(samples):
         assert sample.probed is not None
@@ -163,4 +167,30 @@ def test_what_is_fitted_is_what_the_detector_takes(seed: int) -> None:
     from theodolite.detectors.behavior.detector import BehaviorDetector
 
     tuning = fitted(sessions(seed=seed))
-    assert BehaviorDetector().tuned(tuning.coefficients()).bands
+    assert BehaviorDetector().tuned(tuning.coefficients()).tuning == tuning
+
+
+def test_what_is_bet_on_with_other_fractions_is_what_an_accumulator_makes_of_it() -> None:
+    samples = [replace(one, highest={**one.highest, SESSION: 0.5}) for one in sessions()]
+    table = Table.of(samples)
+    tuning = tuned(table, range(len(table)))
+    put_probes(table, tuning)
+    for row, sample in enumerate(samples):
+        assert sample.probed is not None
+        accumulator, highest = DriftAccumulator(probe_library_version=""), 1.0
+        for one in sample.probed.probes:
+            facts = ProbeOutcomeFacts(
+                probe_id="p", probe_library_version="", observed=one.observed, decision=one.decided
+            )
+            accumulator.add(facts, tuning)
+            highest = max(highest, accumulator.evidence)
+        assert table.scores(SESSION)[row] == 1.0 - 1.0 / highest
+
+
+def test_a_difference_that_was_upheld_is_at_its_threshold_wherever_that_is() -> None:
+    [one, *_] = sessions()
+    assert one.probed is not None
+    upheld = tuple([replace(probe, opinion="drift_signal") for probe in one.probed.probes])
+    table = Table.of([replace(one, probed=Probed(probes=upheld, composite=COMPOSITE))])
+    put_probes(table, ESTIMATES)
+    assert table.scores(code_of(KIND))[0] == 1.0

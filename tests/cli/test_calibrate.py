@@ -16,6 +16,8 @@ import msgspec
 import pytest
 from typer.testing import Result
 
+from theodolite.calibration.fit import Terms, calibrated
+from theodolite.calibration.table import Table
 from theodolite.core.calibration import Calibration
 from theodolite.core.reading import Status
 
@@ -377,12 +379,11 @@ def test_a_gate_that_was_kept_meanwhile_stays(theodolite: Run, home: Path, monke
         smallest_shift=None,
         calls=1,
     )
-    fit = calibrating.calibrated
 
-    def meanwhile(*given: object) -> Calibration:
+    def meanwhile(table: Table, terms: Terms) -> Calibration:
         known = load(home / "c.json")
         (home / "c.json").write_bytes(msgspec.structs.replace(known, gates={"m": gate}).document())
-        return fit(*given)  # type: ignore[arg-type] - what it is given
+        return calibrated(table, terms)
 
     monkeypatch.setattr(calibrating, "calibrated", meanwhile)
     theodolite("calibrate", "data.jsonl", "--alpha", "0.1", "--out", "c.json", *DAY)
@@ -437,3 +438,26 @@ def test_a_folder_may_hold_the_artefact_and_the_labels(theodolite: Run, home: Pa
 @pytest.mark.parametrize("given", [("--alpha", "5e-324"), ("--alpha", "1e-7"), ("--date", "20261130")])
 def test_what_no_session_can_show_is_refused(theodolite: Run, given: tuple[str, ...]) -> None:
     assert theodolite("calibrate", "data.jsonl", "--out", "c.json", *given).exit_code == 2
+
+
+@pytest.mark.usefixtures("data")
+def test_a_fused_score_is_stale_where_what_it_is_made_of_has_another_version(theodolite: Run, home: Path) -> None:
+    theodolite("calibrate", "data.jsonl", "--alpha", "0.1", "--out", "c.json", *DAY)
+    made = load(home / "c.json")
+    assert made.rests["fusion.call"] == ("hijack",)
+    older = msgspec.structs.replace(made, versions={**made.versions, "hijack": "0"}).signed()
+    (home / "older.json").write_bytes(older.document())
+    scanned = theodolite("scan", "data.jsonl", "--calibration", "older.json", "--format", "json")
+    said = [one for row in json.loads(scanned.stdout)["sessions"] for one in row["signals"]]
+    assert {one["status"] for one in said if one["code"] in {"fusion.call", "hijack.call"}} == {"STALE"}
+    assert {one["status"] for one in said if one["code"] == "answer.injected"} <= {"CALIBRATED", "REFERENCE"}
+
+
+def test_sessions_of_which_most_name_no_agent_vouch_for_none(theodolite: Run, home: Path) -> None:
+    nameless = [session(number, suite="") for number in range(40)]
+    write(home / "most.jsonl", [*nameless, *[session(number) for number in range(40, 70)]])
+    done = theodolite("calibrate", "most.jsonl", "--alpha", "0.1", "--out", "c.json", *DAY)
+    assert done.exit_code == 3
+    assert any("40 of 70 clean sessions name no agent" in warning for warning in load(home / "c.json").warnings)
+    done = theodolite("calibrate", "most.jsonl", "--alpha", "0.1", "--agent", "shop", "--out", "c.json", *DAY)
+    assert done.exit_code == 0

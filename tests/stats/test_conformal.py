@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from theodolite.stats.conformal import threshold
+from theodolite.stats.conformal import at_least_so_many, threshold
 
 
 def test_a_new_session_is_above_the_threshold_as_often_as_alpha_says() -> None:
@@ -28,3 +28,19 @@ def test_one_in_a_hundred_needs_ninety_nine_sessions(sessions: int, *, enough: b
 def test_alpha_is_a_probability(alpha: float) -> None:
     with pytest.raises(ValueError, match="alpha"):
         threshold([1.0], alpha)
+
+
+@pytest.mark.parametrize(("n", "alpha", "m"), [(199, 0.005, 100), (39, 0.05, 60), (99, 0.1, 40)])
+def test_how_many_new_sessions_alarm_is_told_with_the_threshold_drawn_too(n: int, alpha: float, m: int) -> None:
+    rng = Random(5)  # noqa: S311 - a test, drawn alike each time
+    trials = 2_000
+    counts: list[int] = []
+    for _ in range(trials):
+        found = threshold([rng.random() for _ in range(n)], alpha)
+        assert found is not None
+        counts.append(sum(rng.random() > found for _ in range(m)))
+    for k in (0, 1, 3, 6):
+        share = sum(count >= k for count in counts) / trials
+        assert abs(at_least_so_many(k, m, n, alpha) - share) <= 4 * (0.25 / trials) ** 0.5
+    with pytest.raises(ValueError, match="give no threshold"):
+        at_least_so_many(1, m, 3, 0.01)

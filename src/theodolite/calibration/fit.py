@@ -16,8 +16,7 @@ from theodolite.calibration.fusing import (
     sessions_held_back,
     weighed,
 )
-from theodolite.calibration.probing import code_of, put_probes, tuned
-from theodolite.calibration.sample import FOLDS
+from theodolite.calibration.probing import code_of, counted, put_probes, tuned
 from theodolite.calibration.table import Rows, Table
 from theodolite.calibration.thresholds import STRONGER, fitted
 from theodolite.core.assessment import Assessment, Threshold
@@ -39,6 +38,8 @@ _HIGH, _LOW = 0.1, 0.25
 # Clean sessions of an agent, and of a model, without which the artefact is STALE for it. Our choice: with ten a kind of
 # session that is the rule there was most likely seen; a promise of its own takes `least(alpha)`, as for any slice.
 _VOUCHED = 10
+# Clean sessions that may name no agent in an artefact that vouches for the others. Our choice.
+_NAMELESS = 0.1
 # Slices that a warning names: all of them are in the assessments. Our choice.
 _NAMED = 8
 # What the e-value of the probes is told by.
@@ -80,8 +81,8 @@ def calibrated(table: Table, terms: Terms) -> Calibration:
     clean = table.rows(Known.CLEAN)
     fitting, left = _split(table, clean, terms)
     parts = parts_of(table, shipped().base, parts_in(terms.bands), fitting)
-    tuning = tuned(table, fitting, clean, terms.alpha) if terms.probed else ESTIMATES
-    rows = left if parts or "weights" in tuning.fitted else clean
+    tuning = tuned(table, fitting) if terms.probed else ESTIMATES
+    rows = left if parts or tuning.fitted else clean
     put_fused(table, shipped().base, parts)
     put_probes(table, tuning)
     maxima = weighed(table, rows) if rows else None
@@ -89,10 +90,14 @@ def calibrated(table: Table, terms: Terms) -> Calibration:
         put_sessions(table, maxima, _PROBES)
     thresholds = dict(_thresholds(table, rows, terms, warnings))
     bands = {code: _band(table, code, threshold, terms, warnings) for code, threshold in thresholds.items()}
+    tuning = _thresholded(bands, tuning)
+    if terms.probed:
+        tuning = counted(table, fitting, rows, tuning, terms.alpha)
     coefficients = dict(_coefficients(bands, parts, maxima, tuning, terms))
     status = _status(table, thresholds, terms, warnings)
     warnings += _estimated(tuning) if terms.probed else ()
     assessments = tuple(_assessments(table, bands, terms))
+    warnings += _unseen(table)
     warnings += _strangers(table)
     warnings += _few(assessments, terms)
     return Calibration(
@@ -109,6 +114,7 @@ def calibrated(table: Table, terms: Terms) -> Calibration:
         library=terms.library,
         probes=terms.probes,
         thresholds=thresholds,
+        rests=_rests(bands, parts, terms),
         coefficients=coefficients,
         population=population(CALL, [table.scores(CALL)[row] for row in rows]),
         assessments=assessments,
@@ -119,6 +125,13 @@ def calibrated(table: Table, terms: Terms) -> Calibration:
 def _named(counts: Mapping[str, int]) -> tuple[str, ...]:
     """Return the agents or models with enough clean sessions to vouch for them."""
     return tuple(sorted(name for name, count in counts.items() if name and count >= _VOUCHED))
+
+
+def _unseen(table: Table) -> Iterator[str]:
+    """Say in how many sessions the base of the fused score could not look: what it did not see counts as 0."""
+    base = shipped().base.partition(".")[0]
+    if table.failed[base]:
+        yield f"{base}: in {table.failed[base]:,} of {len(table):,} sessions something was not shown, and counts as 0"
 
 
 def _strangers(table: Table) -> Iterator[str]:
@@ -146,16 +159,29 @@ def _coefficients(
             source=bands[CALL].source if CALL in bands else shipped().source,
         )
         yield "fusion", msgspec.to_builtins(refitted)
-    fitted_bands = {kind: bands[code_of(kind)] for kind in ProbeType if code_of(kind) in bands}
-    given = tuning.coefficients()
-    if fitted_bands:
-        own = ESTIMATES.thresholds
-        given["thresholds"] = {
-            kind.value: fitted_bands[kind].alert if kind in fitted_bands else own[kind] for kind in own
-        }
-        given["ambiguity_band"] = max(band.width for band in fitted_bands.values())
-    if given:
+    if given := tuning.coefficients():
         yield "behavior", given
+
+
+def _thresholded(bands: Mapping[str, Band], tuning: Tuning) -> Tuning:
+    """Return the numbers of probes with the thresholds of their codes, by which a session counts those that differ."""
+    found = {kind: bands[code_of(kind)] for kind in ProbeType if code_of(kind) in bands}
+    if not found:
+        return tuning
+    given = tuning.coefficients()
+    given["thresholds"] = {
+        kind.value: found[kind].alert if kind in found else estimate for kind, estimate in ESTIMATES.thresholds.items()
+    }
+    given["ambiguity_band"] = max(band.width for band in found.values())
+    return Tuning.of(given)
+
+
+def _rests(bands: Mapping[str, Band], parts: Mapping[str, Part], terms: Terms) -> dict[str, tuple[str, ...]]:
+    """Return the detectors whose scores the codes of the fusion are made of."""
+    calls = {code.partition(".")[0] for code in (shipped().base, *parts)}
+    processes = {_PROBES.partition(".")[0]} if terms.probed else set[str]()
+    rests = {CALL: calls, SESSION: calls | processes}
+    return {code: tuple(sorted(rests[code] & terms.versions.keys())) for code in rests if code in bands}
 
 
 def _estimated(tuning: Tuning) -> Iterator[str]:
@@ -175,8 +201,9 @@ def _split(table: Table, clean: Rows, terms: Terms) -> tuple[Rows, Rows]:
     fitting = [row for row in range(len(table)) if table.fold(row) < _FITTED]
     left = [row for row in clean if table.fold(row) >= _FITTED]
     drifted = sum(not table.clean(row) for row in fitting)
-    # Of what is left a fifth is held back once more, to confirm the rate.
-    enough = len(left) * (FOLDS - 1) // FOLDS >= least(terms.share(CALL))
+    # Of what is left one fold after the other is held back once more, to confirm the rate.
+    largest = max(len(fold) for fold in table.folds(left))
+    enough = len(left) - largest >= least(terms.share(CALL))
     return (fitting, left) if enough and drifted >= FEWEST_DRIFTED else ((), clean)
 
 
@@ -254,6 +281,12 @@ def _status(table: Table, thresholds: Mapping[str, Threshold], terms: Terms, war
         faults.append(
             "its sessions name no agent or no model, and it vouches for those that they name: if you know, say "
             "--agent and --agent-model"
+        )
+    clean = len(table.rows(Known.CLEAN))
+    if table.agents[""] > clean * _NAMELESS:
+        faults.append(
+            f"{table.agents['']:,} of {clean:,} clean sessions name no agent, and thresholds are of them all: if you "
+            "know, say --agent"
         )
     acting = [code for code in (CALL, SESSION) if code in thresholds] or [CALL]
     for code in acting:

@@ -18,12 +18,14 @@ from theodolite.calibration.fusing import FEWEST_DRIFTED
 from theodolite.calibration.regression import regressed
 from theodolite.calibration.sample import Probed
 from theodolite.calibration.table import Rows, Table
+from theodolite.detectors.behavior.accumulation import DriftAccumulator, ProbeOutcomeFacts
+from theodolite.detectors.behavior.bands import SESSION
 from theodolite.detectors.behavior.probe import ProbeType
 from theodolite.detectors.behavior.seen import ProbeSeen
 from theodolite.detectors.behavior.tuning import ALIKE, ESTIMATES, FIELDS, JUDGMENT, PARTS, Tuning
 from theodolite.stats.conformal import threshold
 
-__all__ = ("code_of", "put_probes", "tuned")
+__all__ = ("code_of", "counted", "put_probes", "tuned")
 
 # Probes of a kind, drifted and clean ones, without which nothing is said of it: as many as sessions. Our choice.
 _FEWEST = FEWEST_DRIFTED
@@ -34,11 +36,10 @@ _MOST_MULTIPLIED = 4.0
 _DECIMALS = 3
 
 
-def tuned(table: Table, fitting: Rows, clean: Rows, alpha: float) -> Tuning:
-    """Return the numbers of probes that these sessions support; `fitted` names them.
+def tuned(table: Table, fitting: Rows) -> Tuning:
+    """Return what differences weigh and what is bet on them, as these sessions support it; `fitted` names it.
 
-    What changes scores is fitted to the sessions `fitting`, and thresholds are then for others; `clean` tells how clean
-    sessions vary, which changes none. Raises MissingExtraError without the extra `calibrate`.
+    Thresholds are then for other sessions. Raises MissingExtraError without the extra `calibrate`.
     """
     sessions = [(table.clean(row), probed) for row in fitting if (probed := table.probed(row)) is not None]
     drifted = sum(not is_clean for is_clean, _ in sessions)
@@ -47,11 +48,23 @@ def tuned(table: Table, fitting: Rows, clean: Rows, alpha: float) -> Tuning:
         probes = [(one, not is_clean) for is_clean, probed in sessions for one in probed.probes if not one.explained]
         given.update(_weights(probes))
         given.update(_judgment(probes, Tuning.of(given)))
-        given.update(_longitudinal(sessions, alpha))
         given.update(_fractions([probed for is_clean, probed in sessions if not is_clean]))
+    return Tuning.of(given)
+
+
+def counted(table: Table, fitting: Rows, clean: Rows, tuning: Tuning, alpha: float) -> Tuning:
+    """Return the numbers with those that count probes which differ, by the weights and thresholds that were fitted.
+
+    They change no score. The composite is fitted to the sessions `fitting`; `clean` tell how clean ones vary.
+    """
+    given = tuning.coefficients()
+    sessions = [(table.clean(row), probed) for row in fitting if (probed := table.probed(row)) is not None]
+    given.update(
+        _longitudinal(sessions, [one for row in clean if (one := table.probed(row)) is not None], tuning, alpha)
+    )
     known = [one for row in clean if (probed := table.probed(row)) is not None for one in probed.probes]
-    given.update(_penalties(known))
-    given.update(_consistency(known, alpha))
+    given.update(_penalties(known, tuning))
+    given.update(_consistency(known, tuning, alpha))
     return Tuning.of(given)
 
 
@@ -106,23 +119,34 @@ def _judgment(probes: Sequence[tuple[ProbeSeen, bool]], tuning: Tuning) -> Itera
         yield "judged", round(min(1.0, total / fields), _DECIMALS)
 
 
-def _longitudinal(sessions: Sequence[tuple[bool, Probed]], alpha: float) -> Iterator[tuple[str, object]]:
-    """Yield what the parts of the composite weigh, of 1 in all, and the composite that few clean sessions reach."""
-    held = [(clean, probed.composite) for clean, probed in sessions if probed.composite is not None]
-    truths = [not clean for clean, _ in held]
+def _longitudinal(
+    sessions: Sequence[tuple[bool, Probed]], clean: Sequence[Probed], tuning: Tuning, alpha: float
+) -> Iterator[tuple[str, object]]:
+    """Yield what the parts of the composite weigh, of 1 in all, and the composite that few clean sessions reach.
+
+    How often probes differ is counted anew; the trend is that of the scores as they were.
+    """
+    rows = [(_parts(probed, tuning), not is_clean) for is_clean, probed in sessions if probed.composite is not None]
+    truths = [drifted for _, drifted in rows]
     if min(truths.count(True), truths.count(False)) < _FEWEST:
         return
-    rows = [[getattr(one, name) for name in PARTS] for _, one in held]
-    line = regressed(rows, truths, prior=[ESTIMATES.longitudinal[name] for name in PARTS])
+    line = regressed([row for row, _ in rows], truths, prior=[ESTIMATES.longitudinal[name] for name in PARTS])
     total = sum(line.weights)
     if total <= 0.0:
         return
     weights = {name: round(weight / total, _DECIMALS) for name, weight in zip(PARTS, line.weights, strict=True)}
     yield "longitudinal", weights
     told = Tuning.of({"longitudinal": weights})
-    review = threshold([told.composite([getattr(one, name) for name in PARTS]) for clean, one in held if clean], alpha)
+    review = threshold([told.composite(_parts(one, tuning)) for one in clean if one.composite is not None], alpha)
     if review is not None:
         yield "review", round(min(1.0, review), _DECIMALS)
+
+
+def _parts(probed: Probed, tuning: Tuning) -> list[float]:
+    """Return the parts of the composite, in the order of PARTS."""
+    share = sum(_differs(one, tuning) for one in probed.probes) / len(probed.probes)
+    told: list[float] = [getattr(probed.composite, name) for name in PARTS]
+    return [share, *told[1:]]
 
 
 def _fractions(drifted: Iterable[Probed]) -> Iterator[tuple[str, object]]:
@@ -139,7 +163,7 @@ def _fractions(drifted: Iterable[Probed]) -> Iterator[tuple[str, object]]:
         yield "fractions", [round(best * part / 3, _DECIMALS) for part in (1, 2, 3)]
 
 
-def _penalties(probes: Sequence[ProbeSeen]) -> Iterator[tuple[str, object]]:
+def _penalties(probes: Sequence[ProbeSeen], tuning: Tuning) -> Iterator[tuple[str, object]]:
     """Yield what confidence is multiplied with where arms are not known to be alike in a thing.
 
     It is how much more seldom clean probes differ where all is alike than where that alone is not, a probe added to
@@ -151,17 +175,21 @@ def _penalties(probes: Sequence[ProbeSeen]) -> Iterator[tuple[str, object]]:
     for name in ALIKE:
         lacking = [one for one in probes if one.lacking == (name,)]
         if min(len(alike), len(lacking)) >= _FEWEST:
-            ratio = _differing(alike) / _differing(lacking)
+            ratio = _differing(alike, tuning) / _differing(lacking, tuning)
             given[name], found = round(max(0.01, min(1.0, ratio)), _DECIMALS), True
     if found:
         yield "penalties", given
 
 
-def _differing(probes: Sequence[ProbeSeen]) -> float:
-    return (sum(one.score >= one.threshold for one in probes) + 1) / (len(probes) + 2)
+def _differs(one: ProbeSeen, tuning: Tuning) -> bool:
+    return one.scored(tuning) >= tuning.thresholds[one.kind]
 
 
-def _consistency(probes: Sequence[ProbeSeen], alpha: float) -> Iterator[tuple[str, object]]:
+def _differing(probes: Sequence[ProbeSeen], tuning: Tuning) -> float:
+    return (sum(_differs(one, tuning) for one in probes) + 1) / (len(probes) + 2)
+
+
+def _consistency(probes: Sequence[ProbeSeen], tuning: Tuning, alpha: float) -> Iterator[tuple[str, object]]:
     """Yield how many probes in a row without a difference are more than chance makes of how clean ones vary.
 
     A share p of clean probes differs, at the sampling that these sessions were asked with: s in a row do not with a
@@ -169,7 +197,7 @@ def _consistency(probes: Sequence[ProbeSeen], alpha: float) -> Iterator[tuple[st
     """
     if len(probes) < _FEWEST:
         return
-    share = sum(one.score >= one.threshold for one in probes) / len(probes)
+    share = sum(_differs(one, tuning) for one in probes) / len(probes)
     within = 0.0 < share < 1.0
     yield "consistency", max(1, math.ceil(math.log(alpha) / math.log1p(-share))) if within else None
 
@@ -180,12 +208,44 @@ def code_of(kind: ProbeType) -> str:
 
 
 def put_probes(table: Table, tuning: Tuning) -> None:
-    """Put the highest score of each type of probe into the table, as it is with these numbers."""
+    """Put what probes come to with these numbers into the table: the highest score of each type, and of the session.
+
+    Where a second opinion upheld a difference the score is 1: a live one is then at its threshold, wherever that lies.
+    """
     highest: dict[ProbeType, list[float]] = {kind: [0.0] * len(table) for kind in ProbeType}
+    evidence = list(table.scores(SESSION))
     for row in range(len(table)):
         probed = table.probed(row)
         for one in () if probed is None else probed.probes:
-            highest[one.kind][row] = max(highest[one.kind][row], one.scored(tuning))
+            highest[one.kind][row] = max(highest[one.kind][row], 1.0 if one.upheld else one.scored(tuning))
+        if probed is not None and "fractions" in tuning.fitted:
+            evidence[row] = max(_evidence(probed, tuning), 0.0)
     for kind, scores in highest.items():
         if code_of(kind) in table.codes:
             table.put(code_of(kind), scores)
+    if SESSION in table.codes:
+        table.put(SESSION, evidence)
+
+
+def _evidence(probed: Probed, tuning: Tuning) -> float:
+    """Return the highest score of a session whose probes are bet on with these fractions: 1 - 1 / e.
+
+    What was read from probabilities is not bet on, and stays what it came to.
+    """
+    told = probed.composite
+    exactly = None if told is None or told.exactly in {0.0, 1.0} else told.exactly
+    accumulator = DriftAccumulator(probe_library_version="", exact=exactly is not None)
+    highest = 1.0
+    for one in probed.probes:
+        facts = ProbeOutcomeFacts(
+            probe_id=one.probe,
+            probe_library_version="",
+            observed=one.observed,
+            decision=one.decided,
+            decision_maximum=exactly,
+            cached=one.cached,
+            explained=one.explained,
+        )
+        accumulator.add(facts, tuning)
+        highest = max(highest, accumulator.evidence)
+    return 1.0 - 1.0 / highest

@@ -36,9 +36,7 @@ class Line(Struct, frozen=True, gc=False):
         return self.bias + sum(weight * value for weight, value in zip(self.weights, row, strict=True))
 
 
-def regressed(
-    rows: Sequence[Sequence[float]], truths: Sequence[bool], *, prior: Sequence[float], ridge: float = RIDGE
-) -> Line:
+def regressed(rows: Sequence[Sequence[float]], truths: Sequence[bool], *, prior: Sequence[float]) -> Line:
     """Return the line of the least loss with weights of 0 or more, each kind of session weighing alike.
 
     `prior` are the weights to which the ridge draws. Needs rows of both kinds. Cost: some hundred passes over the rows.
@@ -61,9 +59,9 @@ def regressed(
         z = theta[0] + x @ theta[1:]
         apart = theta[1:] - start
         p = 1.0 / (1.0 + np.exp(-np.clip(z, -500.0, 500.0)))
-        value = float(mass @ (np.logaddexp(0.0, z) - y * z) + ridge / 2 * apart @ apart)
+        value = float(mass @ (np.logaddexp(0.0, z) - y * z) + RIDGE / 2 * apart @ apart)
         slope = mass * (p - y)
-        return value, np.concatenate(([slope.sum()], slope @ x + ridge * apart))
+        return value, np.concatenate(([slope.sum()], slope @ x + RIDGE * apart))
 
     bounds = [(None, None), *[(0.0, None)] * len(prior)]
     found = minimize(cost, np.concatenate(([0.0], start)), jac=True, method="L-BFGS-B", bounds=bounds)

@@ -52,7 +52,6 @@ class Sample(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
     highest: Mapping[str, float] = {}
     front: tuple[Mapping[str, float], ...] = ()
     failed: Mapping[str, int] = {}
-    calls: int = 0
     probed: Probed | None = None
 
     @property
@@ -95,7 +94,6 @@ def sampled(
         highest=highest,
         front=tuple(_front(calls)),
         failed=failed,
-        calls=len(sighting.calls),
         probed=_probed(sighting.decisions),
     )
 

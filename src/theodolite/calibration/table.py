@@ -18,7 +18,8 @@ Rows = Sequence[int]
 class Table:
     """Samples in the order in which they were added; nothing of a session but numbers, and names that many share.
 
-    `agents` and `models` count the clean sessions of each: those that a threshold is fitted to.
+    `agents` and `models` count the clean sessions of each: those that a threshold is fitted to. `failed` counts the
+    sessions in which a detector failed.
 
     State: eight bytes a session for each code and each kind of slice, and what its calls said. Cost: linear.
     """
@@ -50,7 +51,7 @@ class Table:
         if sample.known is Known.CLEAN:
             self.agents[sample.agent] += 1
             self.models.update(sample.models)
-        self.failed.update(sample.failed)
+        self.failed.update(sample.failed.keys())
         for code in sample.highest:
             if code not in self._highest:
                 self._highest[code] = array("d", bytes(8 * row))

@@ -258,8 +258,8 @@ def _work(
 
 
 def _versions(instrument: Instrument) -> dict[str, str]:
-    """Return the version of each detector and fusion."""
-    return {speaker.name: speaker.version for speaker in instrument.monitor.fleet.speakers}
+    """Return the version of each detector, fusion and verifier."""
+    return dict(instrument.monitor.fleet.versions)
 
 
 def _terms(request: Request, instrument: Instrument, day: str, dataset: Dataset) -> Terms:

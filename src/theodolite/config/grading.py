@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -51,17 +51,22 @@ def fitted(
         raise CalibrationError(f"{settings.file}: calibration: {error}") from error
 
 
-def tuned(speakers: Iterable[_S], artefact: Calibration | None) -> list[_S]:
+def tuned(
+    speakers: Collection[_S], artefact: Calibration | None, others: Iterable[AnyDetector | AnyFusion] = ()
+) -> list[_S]:
     """Return the detectors or fusions, each with the coefficients that an artefact has for it in this version.
+
+    What fusions rest on are the `others`.
 
     Raises CalibrationError for coefficients of another form, or of one that takes none.
     """
-    return [one if artefact is None else _tuned(one, artefact) for one in speakers]
+    wired = {one.name: one.version for one in (*speakers, *others)}
+    return [one if artefact is None else _tuned(one, artefact, wired) for one in speakers]
 
 
-def _tuned(speaker: _S, artefact: Calibration) -> _S:
+def _tuned(speaker: _S, artefact: Calibration, wired: Mapping[str, str]) -> _S:
     given = artefact.coefficients.get(speaker.name)
-    if given is None or artefact.versions.get(speaker.name) != speaker.version:
+    if given is None or not artefact.current(speaker.name, wired):
         return speaker
     if not isinstance(speaker, Tunable):
         raise CalibrationError(f"{artefact.id}: coefficients: {speaker.name} takes none: leave them out")

@@ -187,7 +187,7 @@ def _wired(
     build = partial(
         Monitor,
         gated(tuned(detectors, artefact), artefact),
-        fusions=tuned(fusions, artefact),
+        fusions=tuned(fusions, artefact, detectors),
         verifiers=verifiers,
         policy=policy,
         redactor=redactor,
@@ -354,8 +354,12 @@ def _enabled(name: str, settings: Settings) -> bool:
 
 
 def _off(settings: Settings) -> set[str]:
-    """Return the detectors that are switched off, and the fusion where it has nothing to hear."""
+    """Return the detectors that are switched off, the fusion where it has nothing to hear, and all who give opinions.
+
+    An artefact may be of sessions that were probed, where nobody is asked today.
+    """
     off = {name for name in (*_DETECTORS, *settings.detectors) if not _enabled(name, settings)}
+    off |= _VERIFIERS.keys()
     return off | {HijackFusion.name} if HijackDetector.name in off else off
 
 

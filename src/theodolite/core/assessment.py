@@ -131,8 +131,8 @@ class Verdict(StrEnum):
 class Verified(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
     """What the threshold of a code does on sessions that it was not fitted on, and whether its `alpha` stands.
 
-    HELD: the lower 95 % bound of the share of clean sessions that alarm is at most alpha, and they are enough for it.
-    REFUTED: that bound is above alpha. TOO_FEW: no more is known than before.
+    REFUTED: so many of the clean sessions alarm as an artefact that keeps its promise lets alarm in at most 5 % of such
+    looks, at all its codes. HELD: they do not, and are enough to tell. TOO_FEW: no more is known than before.
     """
 
     code: str

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Mapping
+from types import MappingProxyType
 from typing import Literal
 
 import msgspec
@@ -66,6 +67,7 @@ class Dataset(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=
     counts: dict[str, int] = {}
 
 
+_NOBODY: Mapping[str, str] = MappingProxyType({})
 # Counts beyond this are none: a float holds no larger one exactly.
 _MOST = 2**53
 # A share of sessions below this cannot be measured.
@@ -99,9 +101,10 @@ class Calibration(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
 
     `versions` maps each detector to the version it was fitted for, `probes` is that of the probe library and `library`
     that of this package. `agents` and `models` name those in the dataset; a CALIBRATED artefact vouches for no other,
-    and for the codes in `thresholds` that held-back folds confirm. `coefficients` are those that a detector of that
-    name takes in place of its own. `assessments` say what the thresholds do on the dataset, `warnings` what they do
-    not support. `gates` has what was found out of each model, by its name: whether it can be measured under the
+    and for the codes in `thresholds` that held-back folds confirm. `rests` has, by code, the detectors beside its own
+    whose scores it is made of: where one has another version it is STALE. `coefficients` are those that a detector of
+    that name takes in place of its own. `assessments` say what the thresholds do on the dataset, `warnings` what that
+    does not support. `gates` has what was found out of each model, by its name: whether it can be measured under the
     operator's policy. `digest` is the SHA-256 of all else but the gates: an artefact that is CALIBRATED without it was
     not written by `theodolite calibrate`, or was changed since.
     """
@@ -119,6 +122,7 @@ class Calibration(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
     library: str = ""
     probes: str = ""
     thresholds: dict[str, Threshold] = {}
+    rests: dict[str, tuple[str, ...]] = {}
     coefficients: dict[str, dict[str, object]] = {}
     population: Population | None = None
     assessments: tuple[Assessment, ...] = ()
@@ -179,12 +183,17 @@ class Calibration(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
             return False
         return (not self.agents or agent in self.agents) and (not self.models or set(models) <= set(self.models))
 
-    def covers(self, said: Reading, agent: str, models: Collection[str]) -> bool:
+    def current(self, detector: str, wired: Mapping[str, str]) -> bool:
+        """Whether it was fitted for the version of a detector that is wired, and of those that its codes rest on."""
+        under = [name for code, names in self.rests.items() if code.partition(".")[0] == detector for name in names]
+        return all(self.versions.get(name) == wired.get(name) for name in (detector, *under) if name in wired)
+
+    def covers(self, said: Reading, agent: str, models: Collection[str], wired: Mapping[str, str] = _NOBODY) -> bool:
         """Whether this artefact was fitted for that detector version and, if CALIBRATED, for that agent and model.
 
         Of a probe it is also about the version of the library.
         """
-        if self.versions.get(said.detector) != said.version:
+        if self.versions.get(said.detector) != said.version or not self.current(said.detector, wired):
             return False
         asked_from = said.fact("library")
         if self.probes and isinstance(asked_from, str) and asked_from != self.probes:
@@ -230,11 +239,13 @@ def grade(
     *,
     agent: str = "",
     models: Collection[str] = (),
+    wired: Mapping[str, str] = _NOBODY,
 ) -> Signal:
     """Return what a reading is worth: by the artefact where it has the code, else by the detector's own band.
 
-    `agent` and `models` are those of the session. A reading whose code has no band is graded as a failure of its
-    detector elsewhere (Session); here it raises KeyError. Exact codes are never recalibrated.
+    `agent` and `models` are those of the session, `wired` has the versions of all detectors. A reading whose code has
+    no band is graded as a failure of its detector elsewhere (Session); here it raises KeyError. Exact codes are never
+    recalibrated.
 
     >>> band = Band(alert=0.6, source="an estimate")
     >>> signal = grade(Reading(detector="d", version="1", code="d.x", score=0.7), {"d.x": band})
@@ -249,7 +260,10 @@ def grade(
     used = None
     if calibration is not None and band is not own:
         used = calibration.id
-        status = _status(said, calibration, agent, models)
+        covered = calibration.covers(said, agent, models, wired)
+        status = (
+            (calibration.status if calibration.vouches(said.code) else Status.REFERENCE) if covered else Status.STALE
+        )
     return Signal(
         said=said,
         level=band.level(said.score),
@@ -259,9 +273,3 @@ def grade(
         finds=band.finds and not said.surrogate,
         calibration=used,
     )
-
-
-def _status(said: Reading, calibration: Calibration, agent: str, models: Collection[str]) -> Status:
-    if not calibration.covers(said, agent, models):
-        return Status.STALE
-    return calibration.status if calibration.vouches(said.code) else Status.REFERENCE

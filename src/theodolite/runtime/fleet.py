@@ -84,6 +84,7 @@ class Fleet:
         self._secret = secret
         self.recorder = recorder
         self.bands = _bands(self.speakers)
+        self.versions = {one.name: one.version for one in (*self.speakers, *self.verifiers)}
         # What recordings hold is no part of it: who reads them has what they come to, in their order.
         self.population = PopulationWatch.of(calibration, self.speakers)
         self.in_force = {code: in_force(code, band, calibration) for code, band in self.bands.items()}
@@ -113,7 +114,7 @@ class Fleet:
         if isinstance(said, Reading) and not self._knows(said, recorded=recorded):
             detail = f"it gave the code {said.code}, which is none of its own"
             said = Failure(detector=said.detector, version=said.version, cause=Cause.MALFORMED, detail=detail)
-        return grade(said, self.bands, self.calibration, agent=agent, models=models)
+        return grade(said, self.bands, self.calibration, agent=agent, models=models, wired=self.versions)
 
     def _knows(self, said: Reading, *, recorded: bool) -> bool:
         codes = self._codes.get(said.detector)

@@ -93,7 +93,7 @@ class PopulationWatch:
             return None
         owner = seen.code.partition(".")[0]
         versions = {speaker.name: speaker.version for speaker in speakers}
-        if owner not in versions or calibration.versions.get(owner) != versions[owner]:
+        if owner not in versions or not calibration.current(owner, versions):
             return None
         shift = Shift.over(high=seen.high, over=seen.over, low=seen.low, under=seen.under, n=seen.n, alpha=ALPHA)
         return cls(calibration, shift, seen.code)

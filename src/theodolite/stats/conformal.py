@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-__all__ = ("least", "threshold")
+__all__ = ("at_least_so_many", "least", "threshold")
 
 
 # No number of sessions is enough for less.
@@ -37,3 +37,27 @@ def least(alpha: float) -> int:
     (99, 199)
     """
     return math.ceil(1.0 / max(alpha, _LEAST) - 1.0 - 1e-9)
+
+
+def at_least_so_many(k: int, m: int, n: int, alpha: float) -> float:
+    """Return how probable it is that k or more of m new sessions exceed the threshold of n others at alpha.
+
+    Both are drawn alike, and nothing is tied: then the rate behind the threshold is a Beta(r, n - r + 1) with
+    r = floor(alpha (n + 1)), since the threshold was drawn too; ties make it smaller. One that keeps its promise may
+    so have a rate above alpha, and this says how far. Cost: m terms. Source: Vovk 2012, Conditional validity of
+    inductive conformal predictors, proposition 2a.
+
+    >>> round(at_least_so_many(0, 100, 199, 0.005), 6), round(at_least_so_many(3, 100, 199, 0.005), 3)
+    (1.0, 0.037)
+    """
+    above = math.floor(alpha * (n + 1) + 1e-9)
+    if above < 1:
+        raise ValueError(f"{n} sessions give no threshold at alpha={alpha:g}")
+    below = n - above + 1
+
+    def chance(hits: int) -> float:
+        ways = math.lgamma(m + 1) - math.lgamma(hits + 1) - math.lgamma(m - hits + 1)
+        inside = math.lgamma(hits + above) + math.lgamma(m - hits + below) - math.lgamma(m + n + 1)
+        return math.exp(ways + inside - math.lgamma(above) - math.lgamma(below) + math.lgamma(n + 1))
+
+    return max(0.0, min(1.0, 1.0 - math.fsum(chance(hits) for hits in range(k))))

@@ -410,7 +410,9 @@ def _unanswered(failures: Sequence[Failure], *, asked: bool) -> tuple[ProbeOutco
 
 
 def _tuned(detector: BehaviorDetector, calibration: Calibration) -> BehaviorDetector:
-    """Return the detector with the coefficients that an artefact has for it."""
+    """Return the detector with the coefficients that an artefact has for it, in this version."""
+    if not calibration.current(detector.name, {detector.name: detector.version}):
+        return detector
     try:
         return detector.tuned(calibration.coefficients.get(detector.name, {}))
     except ValueError as error:

@@ -64,6 +64,11 @@ class ProbeSeen(Struct, frozen=True, kw_only=True, gc=False):
         """The judgment, where it counts: a judge sees no direction, and is not asked where words say nothing."""
         return self.judgment if self.measurable and not self.stricter else None
 
+    @property
+    def upheld(self) -> bool:
+        """Whether a second opinion said that the session alone decides otherwise."""
+        return self.opinion == _DRIFTED and not self.explained
+
     def scored(self, tuning: Tuning) -> float:
         """Return the score that the probe has with these numbers; with those that made the reading it is `score`.
 
