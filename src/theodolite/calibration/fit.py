@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from theodolite.calibration.assess import ambiguity, assess
 from theodolite.calibration.fusing import (
@@ -86,10 +87,12 @@ def calibrated(table: Table, terms: Terms) -> Calibration:
         put_sessions(table, maxima, _PROBES)
     thresholds = dict(_thresholds(table, rows, terms, warnings))
     bands = {code: _band(table, code, threshold, terms, warnings) for code, threshold in thresholds.items()}
+    # What is not used of a threshold is not told of it: who shows it holds the one against the other.
+    thresholds = {code: replace(threshold, strong=bands[code].strong) for code, threshold in thresholds.items()}
     coefficients = dict(_coefficients(bands, parts, maxima, tuning, terms))
     status = _status(table, thresholds, terms, warnings)
     warnings += _estimated(tuning) if terms.probed else ()
-    assessments = tuple(_assessments(table, bands, terms))
+    assessments = tuple(_assessments(table, thresholds, bands, terms))
     warnings += _few(assessments, terms)
     return Calibration(
         schema=1,
@@ -265,10 +268,13 @@ def _population(table: Table, rows: Rows) -> Population | None:
     return Population(code=CALL, n=len(held), high=high, over=over, low=low, under=under)
 
 
-def _assessments(table: Table, bands: Mapping[str, Band], terms: Terms) -> Iterator[Assessment]:
+def _assessments(
+    table: Table, thresholds: Mapping[str, Threshold], bands: Mapping[str, Band], terms: Terms
+) -> Iterator[Assessment]:
     for code, band in bands.items():
         width = band.width if terms.bands[code].width else None
-        yield assess(code, band.alert, table, terms.share(code), width=width)
+        # That of the threshold: where it is over 1 nothing alarms, and what reaches 1 is only shown.
+        yield assess(code, thresholds[code].alert, table, terms.share(code), width=width)
 
 
 def _few(assessments: Sequence[Assessment], terms: Terms) -> Iterator[str]:

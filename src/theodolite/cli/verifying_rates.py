@@ -70,7 +70,9 @@ def _verified(artefact: Calibration, table: Table) -> Iterator[Verified]:
         threshold = artefact.thresholds.get(code)
         alpha = artefact.alpha if threshold is None else threshold.alpha
         if code in table.codes:
-            assessment = assess(code, band.alert, table, alpha)
+            # Where the fitted one is over 1 no score alarms, and the highest there is is only shown.
+            never = threshold is not None and threshold.alert > band.alert == 1.0
+            assessment = assess(code, threshold.alert if threshold and never else band.alert, table, alpha)
             yield Verified(code=code, alpha=alpha, assessment=assessment, verdict=_verdict(assessment, alpha))
 
 
