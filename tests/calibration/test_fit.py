@@ -178,6 +178,16 @@ def test_a_code_that_clean_sessions_bring_to_the_top_never_acts() -> None:
     assert not made.bands["fusion.call"].acts
     assert not made.bands["fusion.call"].finds
     assert any("cannot alarm at this alpha" in warning for warning in made.warnings)
+    # What is only shown is no alarm, and none is counted.
+    assert [one.whole.false_alarms.k for one in made.assessments if one.code == "fusion.call"] == [0]
+
+
+def test_a_threshold_tells_no_more_than_is_used_of_it() -> None:
+    made = artefact(drawn(400, Known.CLEAN, seed=1))
+    assert made.bands["hijack.call"].strong is None
+    assert made.bands["fusion.call"].strong is not None
+    for code, threshold in made.thresholds.items():
+        assert (threshold.alert, threshold.strong) == (made.bands[code].alert, made.bands[code].strong)
 
 
 def test_slices_with_too_few_sessions_are_named() -> None:

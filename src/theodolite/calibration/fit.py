@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from theodolite.calibration.assess import affordable, ambiguity, assess
 from theodolite.calibration.fusing import (
@@ -90,13 +91,15 @@ def calibrated(table: Table, terms: Terms) -> Calibration:
         put_sessions(table, maxima, _PROBES)
     thresholds = dict(_thresholds(table, rows, terms, warnings))
     bands = {code: _band(table, code, threshold, terms, warnings) for code, threshold in thresholds.items()}
+    # What is not used of a threshold is not told of it: who shows it holds the one against the other.
+    thresholds = {code: replace(threshold, strong=bands[code].strong) for code, threshold in thresholds.items()}
     tuning = _thresholded(bands, tuning)
     if terms.probed:
         tuning = counted(table, fitting, rows, tuning, terms.alpha)
     coefficients = dict(_coefficients(bands, parts, maxima, tuning, terms))
     status = _status(table, thresholds, terms, warnings)
     warnings += _estimated(tuning) if terms.probed else ()
-    assessments = tuple(_assessments(table, bands, terms))
+    assessments = tuple(_assessments(table, thresholds, bands, terms))
     warnings += _unseen(table)
     warnings += _strangers(table)
     warnings += _few(assessments, terms)
@@ -326,10 +329,13 @@ def population(code: str, scores: Iterable[float]) -> Population | None:
     return Population(code=code, n=len(held), high=held[above], over=over, low=held[below], under=below)
 
 
-def _assessments(table: Table, bands: Mapping[str, Band], terms: Terms) -> Iterator[Assessment]:
+def _assessments(
+    table: Table, thresholds: Mapping[str, Threshold], bands: Mapping[str, Band], terms: Terms
+) -> Iterator[Assessment]:
     for code, band in bands.items():
         width = band.width if terms.bands[code].width else None
-        yield assess(code, band.alert, table, terms.share(code), width=width)
+        # That of the threshold: where it is over 1 nothing alarms, and what reaches 1 is only shown.
+        yield assess(code, thresholds[code].alert, table, terms.share(code), width=width)
 
 
 def _few(assessments: Sequence[Assessment], terms: Terms) -> Iterator[str]:

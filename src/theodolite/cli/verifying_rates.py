@@ -76,7 +76,10 @@ def _verified(artefact: Calibration, table: Table) -> Iterator[Verified]:
     for code in codes:
         threshold = artefact.thresholds.get(code)
         alpha = artefact.alpha if threshold is None else threshold.alpha
-        assessment = assess(code, artefact.bands[code].alert, table, alpha)
+        band = artefact.bands[code]
+        # Where the fitted one is over 1 no score alarms, and the highest there is is only shown.
+        never = threshold is not None and threshold.alert > band.alert == 1.0
+        assessment = assess(code, threshold.alert if threshold and never else band.alert, table, alpha)
         verdict = _verdict(assessment.whole.false_alarms, alpha, threshold, _LEVEL / len(codes))
         yield Verified(code=code, alpha=alpha, assessment=assessment, verdict=verdict)
 

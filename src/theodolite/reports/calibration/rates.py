@@ -60,6 +60,8 @@ def _threshold(code: str, band: Band | None, fitted: Threshold | None) -> tuple[
 def _word(band: Band | None, fitted: Threshold) -> Span:
     if band is None:
         return Span("not in use: it has no band", Style.WARN)
+    if fitted.alert > 1.0 and (band.alert, band.strong, band.acts) == (1.0, None, False):
+        return Span("cannot alarm at this alpha", Style.WARN)
     if (band.alert, band.strong) != (fitted.alert, fitted.strong):
         was = number(fitted.alert) + ("" if fitted.strong is None else f" and {number(fitted.strong)}")
         return Span(f"set by hand: fitted was {was}", Style.WARN)
