@@ -16,7 +16,10 @@ from theodolite.stats.shift import Direction, Shift
 __all__ = ("ALPHA", "LEAST", "PopulationState", "PopulationWatch", "warn")
 
 ALPHA = 0.01
-"""How often a fleet may be told to calibrate anew though its sessions are as they were, ever. Our choice."""
+"""How often a process may be told to calibrate anew though its sessions are as they were, ever. Our choice.
+
+Each process watches by itself, and begins anew when it is started.
+"""
 
 LEAST = 10
 """Sessions before which nothing is told: fewer are no population. Our choice."""
