@@ -461,3 +461,39 @@ def test_sessions_of_which_most_name_no_agent_vouch_for_none(theodolite: Run, ho
     assert any("40 of 70 clean sessions name no agent" in warning for warning in load(home / "c.json").warnings)
     done = theodolite("calibrate", "most.jsonl", "--alpha", "0.1", "--agent", "shop", "--out", "c.json", *DAY)
     assert done.exit_code == 0
+
+
+@pytest.mark.usefixtures("data")
+def test_one_that_is_calibrated_does_not_make_way_for_one_that_is_not(theodolite: Run, home: Path) -> None:
+    theodolite("calibrate", "data.jsonl", "--alpha", "0.1", "--out", "c.json", *DAY)
+    before = (home / "c.json").read_bytes()
+    refused = theodolite("calibrate", "data.jsonl", "--out", "c.json", *DAY)
+    assert refused.exit_code == 2
+    assert "c.json is CALIBRATED, and what would take its place is not" in refused.stderr
+    assert (home / "c.json").read_bytes() == before
+
+
+@pytest.mark.usefixtures("data")
+def test_of_a_folder_what_is_no_recording_is_left_out_with_a_word(theodolite: Run, home: Path) -> None:
+    (home / "package.json").write_text('{"name": "x"}', encoding="utf-8")
+    done = theodolite("calibrate", ".", "--alpha", "0.1", "--out", "c.json", *DAY)
+    assert done.exit_code == 0, done.stderr
+    assert "left out: package.json" in done.stderr
+    refused = theodolite("calibrate", "package.json", "--alpha", "0.1", "--out", "other.json", *DAY)
+    assert refused.exit_code == 2
+
+
+@pytest.mark.usefixtures("data")
+def test_findings_among_sessions_that_somebody_calls_good_are_told(theodolite: Run, home: Path) -> None:
+    bad = [session(number, kind="attacked_succeeded") for number in range(90, 93)]
+    write(home / "bad.jsonl", [{key: one[key] for key in one if key not in {"kind", "onset_turn"}} for one in bad])
+    given = ("data.jsonl", "bad.jsonl", "--known-good", "--alpha", "0.1", "--out", "c.json")
+    done = theodolite("calibrate", *given, *DAY)
+    assert "3 sessions that count as clean are findings of fusion.call by its own threshold" in done.stderr
+
+
+@pytest.mark.usefixtures("data")
+def test_sessions_that_it_was_fitted_to_prove_nothing(theodolite: Run) -> None:
+    theodolite("calibrate", "data.jsonl", "--alpha", "0.1", "--out", "c.json", *DAY)
+    done = theodolite("calibrate", "verify", "c.json", "data.jsonl")
+    assert "these are the sessions that it was fitted to" in done.stderr

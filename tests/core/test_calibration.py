@@ -295,7 +295,7 @@ def test_probes_of_another_library_are_stale(fitted_with: str, asked_from: str, 
     assert grade(said, BANDS, artefact(probes=fitted_with), **OF_THE_DATASET).status is status
 
 
-@pytest.mark.parametrize("depth", [9, 500, 100_000])
+@pytest.mark.parametrize("depth", [17, 500, 100_000])
 def test_coefficients_are_not_nested_without_end(depth: int) -> None:
     nested = b'{"a":' * depth + b"1" + b"}" * depth
     document = (

@@ -22,6 +22,7 @@ from theodolite.calibration.table import Rows, Table
 from theodolite.calibration.thresholds import STRONGER, fitted
 from theodolite.core.assessment import Assessment, Threshold
 from theodolite.core.calibration import Band, Calibration, Dataset, Population
+from theodolite.core.errors import MissingExtraError
 from theodolite.core.labels import Known
 from theodolite.core.reading import Status
 from theodolite.detectors.behavior.probe import ProbeType
@@ -39,6 +40,8 @@ _HIGH, _LOW = 0.1, 0.25
 # Clean sessions of an agent, and of a model, without which the artefact is STALE for it. Our choice: with ten a kind of
 # session that is the rule there was most likely seen; a promise of its own takes `least(alpha)`, as for any slice.
 _VOUCHED = 10
+# How much lower than its own a threshold may be before somebody should look at the sessions. Our choice.
+_ALIKE = 4.0
 # Clean sessions that may name no agent in an artefact that vouches for the others. Our choice.
 _NAMELESS = 0.1
 # Slices that a warning names: all of them are in the assessments. Our choice.
@@ -75,14 +78,19 @@ def calibrated(table: Table, terms: Terms) -> Calibration:
 
     Coefficients are fitted where there are enough sessions for it: to those of two folds, and thresholds then to the
     clean ones of the other three, so that they are exchangeable with new ones. Where nothing is gained by it, the score
-    is the one that was there before, and all clean sessions are for thresholds. Writes fused scores into the table.
-    Linear in the sessions, but for sorting. Raises MissingExtraError where coefficients are to be fitted.
+    is the one that was there before, and all clean sessions are for thresholds. Without the extra `calibrate` none is
+    fitted. Writes fused scores into the table. Linear in the sessions, but for sorting.
     """
     warnings: list[str] = []
     clean = table.rows(Known.CLEAN)
     fitting, left = _split(table, clean, terms)
-    parts = parts_of(table, shipped().base, parts_in(terms.bands), fitting)
-    tuning = tuned(table, fitting) if terms.probed else ESTIMATES
+    try:
+        parts = parts_of(table, shipped().base, parts_in(terms.bands), fitting)
+        tuning = tuned(table, fitting) if terms.probed else ESTIMATES
+    except MissingExtraError as error:
+        parts, tuning = {}, ESTIMATES
+        fitting = ()
+        warnings.append(f"no coefficient was fitted: {error}")
     rows = left if parts or tuning.fitted else clean
     put_fused(table, shipped().base, parts)
     put_probes(table, tuning)
@@ -257,6 +265,11 @@ def _band(table: Table, code: str, threshold: Threshold, terms: Terms, warnings:
             "it cannot alarm at this alpha, and is only shown"
         )
         return Band(alert=1.0, acts=False, finds=False, source=source)
+    if own.acts and code == CALL and threshold.alert < own.alert / _ALIKE:
+        warnings.append(
+            f"{code}: it alarms from {threshold.alert:.3g} on, and by itself from {own.alert:.3g}: these sessions are "
+            "much alike, and a new one that is not will alarm. Take more of them, of every kind"
+        )
     strong = threshold.strong if own.strong is not None or code == CALL else None
     width, scores = own.width, table.scores(code)
     if width and len(table.rows(Known.DRIFTED)) >= FEWEST_DRIFTED:

@@ -49,8 +49,8 @@ _Dataset = Annotated[
     list[Path],
     typer.Argument(
         metavar="DATASET",
-        help="Recordings in any form that `scan` reads. A folder stands for the `.json` and `.jsonl` files below it, "
-        "and their `.gz`.",
+        help="Recordings in any form that `scan` reads. A folder stands for the `.json`, `.jsonl` and `.eval` "
+        "files below it, and their `.gz`.",
     ),
 ]
 _Artefact = Annotated[Path, typer.Argument(metavar="CALIBRATION", help="A calibration artefact.")]

@@ -45,7 +45,7 @@ from theodolite.core.gate import Gate
 from theodolite.core.labels import Known, Label
 from theodolite.core.reading import Status
 from theodolite.detectors.behavior.library import shipped
-from theodolite.readers.detection import find_recordings
+from theodolite.readers.detection import find_recordings, open_recording
 from theodolite.reports.calibration.parts import blocks
 from theodolite.reports.layout import counted
 from theodolite.reports.triage import Suppression
@@ -57,6 +57,7 @@ __all__ = (
     "Watch",
     "calibrate_sessions",
     "check_sessions",
+    "readable",
     "replay_sessions",
     "settings_of",
 )
@@ -141,6 +142,7 @@ def calibrate_sessions(request: Request) -> int:
     answered = Answered()
     with wired(settings, request, calibration=_gates_alone(before, settings), answered=answered) as instrument:
         labels = labels_in(request.labels)
+        files = readable(files, request, instrument)
         sessions = Sessions(
             files,
             instrument.readers,
@@ -153,12 +155,13 @@ def calibrate_sessions(request: Request) -> int:
         with kept_beside(out, _work(request, instrument, labels, marks, (sha256, files)), anew=request.anew) as kept:
             _kept(sessions, kept, instrument, request, answered, marks=marks)
             table = Table.of(_samples(kept, sessions, request))
-            check_sessions(sessions, table)
+            check_sessions(sessions, table, request)
+            _tell_alarms(table, instrument)
             if hash_of(files) != sha256:
                 kept.remove()
                 raise ConfigError("a recording was changed while it was read: copy those that grow, and begin again")
             artefact = calibrated(table, _terms(request, instrument, day, _dataset(request, sessions, sha256)))
-            artefact = _written(out, artefact)
+            artefact = _written(out, artefact, reference=request.reference)
             kept.remove()
     tell(artefact if request.form is Form.JSON else blocks(artefact), request.output)
     say(f"written to {request.out}: {artefact.status}, fitted to {counted(len(table), 'session')}")
@@ -171,11 +174,11 @@ def _files(request: Request, out: Path) -> list[Path]:
     A link to a file that is there too, or to one that was named before, is that file.
     """
     named = [path for path in request.paths if not path.is_dir()]
-    own = [out, partial_of(out), *request.labels]
+    own = {path.resolve() for path in (out, partial_of(out), *request.labels)}
     found: dict[Path, Path] = {}
     for file in find_recordings(request.paths):
         real = file.resolve()
-        if file in named or real not in {path.resolve() for path in own}:
+        if file in named or real not in own:
             found.setdefault(real, file)
     if not found:
         raise ConfigError("there is no recording beside what this command itself reads and writes: name one")
@@ -191,11 +194,19 @@ def _dataset(request: Request, sessions: Sessions, sha256: str) -> Dataset:
     )
 
 
-def _written(out: Path, artefact: Calibration) -> Calibration:
-    """Write the artefact, with the gates that the one has that is there by now; return it."""
+def _written(out: Path, artefact: Calibration, *, reference: bool) -> Calibration:
+    """Write the artefact, with the gates that the one has that is there by now; return it.
+
+    Raises ConfigError rather than put one in the place of a CALIBRATED one that is less: it may be in force.
+    """
     with alone(out, "--out"):
         if out.exists():
-            artefact = replace(artefact, gates=artefact_of(out).gates)
+            known = artefact_of(out)
+            if known.status is Status.CALIBRATED is not artefact.status and not reference:
+                for warning in artefact.warnings:
+                    say(f"warning: {warning}")
+                raise ConfigError(f"{out} is CALIBRATED, and what would take its place is not: name another --out")
+            artefact = replace(artefact, gates=known.gates)
         put(out, artefact.document(), "--out")
     return artefact
 
@@ -218,7 +229,8 @@ def settings_of(request: Replayed) -> Settings:
 
 def _gates_alone(before: Calibration | None, settings: Settings) -> Calibration:
     """Return an artefact that holds nothing but the gates of the one before: sessions are read without any fit."""
-    named = artefact_of(Path(settings.folder) / settings.calibration) if settings.calibration else None
+    asked = bool(settings.panel.subject)
+    named = artefact_of(Path(settings.folder) / settings.calibration) if settings.calibration and asked else None
     gates = {**({} if named is None else named.gates), **({} if before is None else before.gates)}
     return Calibration(
         schema=1,
@@ -265,7 +277,7 @@ def _versions(instrument: Instrument) -> dict[str, str]:
 def _terms(request: Request, instrument: Instrument, day: str, dataset: Dataset) -> Terms:
     fleet = instrument.monitor.fleet
     return Terms(
-        id=f"{day}-{dataset.sha256[:12]}",
+        id=f"{day}-{dataset.sha256[:12]}-{request.alpha:g}",
         date=day,
         alpha=request.alpha,
         dataset=dataset,
@@ -278,7 +290,37 @@ def _terms(request: Request, instrument: Instrument, day: str, dataset: Dataset)
     )
 
 
-def check_sessions(sessions: Sessions, table: Table) -> None:
+def readable(files: Sequence[Path], request: Replayed, instrument: Instrument) -> list[Path]:
+    """Return the files that are recordings: of a folder others are left out, with a word. Raises ConfigError."""
+    found: list[Path] = []
+    for file in files:
+        try:
+            next(iter(open_recording(file, instrument.readers, name=request.reader)), None)
+        except ConfigError as error:
+            if file in request.paths:
+                raise
+            say(f"warning: left out: {error}")
+        else:
+            found.append(file)
+    if not found:
+        raise ConfigError("none of these files is a recording")
+    return found
+
+
+def _tell_alarms(table: Table, instrument: Instrument) -> None:
+    """Say how many sessions that count as clean are findings by the thresholds that ship: somebody should look."""
+    fleet = instrument.monitor.fleet
+    for code, band in fleet.bands.items():
+        scores = table.scores(code)
+        alarmed = sum(scores[row] >= band.alert for row in table.rows(Known.CLEAN))
+        if alarmed and band.finds:
+            say(
+                f"warning: {counted(alarmed, 'session')} that count as clean are findings of {code} by its own "
+                f"threshold ({band.alert:.3g}): look whether they are, since thresholds are put above most of them"
+            )
+
+
+def check_sessions(sessions: Sessions, table: Table, request: Replayed) -> None:
     """Say what was left out. Raises ConfigError where nothing is left to fit to."""
     for name in sorted(sessions.labels.keys() - sessions.met)[:_NAMED]:
         say(f"warning: a label is about the session {name!r}, which is in none of these recordings")
@@ -291,6 +333,8 @@ def check_sessions(sessions: Sessions, table: Table) -> None:
         "say what they are with `theodolite dataset label` and --labels FILE, or, if you know that all are good, add "
         "--known-good"
     )
+    if not table.rows(Known.CLEAN) and request.known_good:
+        raise ConfigError("no clean session could be read in these recordings; `theodolite scan` on them says why")
     if not table.rows(Known.CLEAN):
         raise ConfigError(f"no session is known to be clean, and a threshold is above clean sessions: {advice}")
     if unlabeled:

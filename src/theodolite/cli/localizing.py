@@ -309,7 +309,7 @@ def _of(found: Located) -> Iterator[Block]:
     yield Paragraph(_verdict(found.found))
     if found.suspects:
         numbers = ", ".join(f"{one.number} ({inert(one.role, NAME)})" for one in found.suspects)
-        yield Paragraph((Span(f"suspected, and not borne out alone: message {numbers}", Style.WARN),))
+        yield Paragraph((Span(f"suspected, and not not refuted alone: message {numbers}", Style.WARN),))
     if found.votes > 1:
         yield Paragraph((Span(f"each answer of the search is that of {found.votes} draws", Style.QUIET),))
     if found.culprits:

@@ -64,6 +64,7 @@ JobsOption = Annotated[
         "-j",
         parser=jobs_of,
         metavar="N",
+        show_default="1",
         help="Work with N processes, or by a Dask scheduler: dask://HOST:PORT. What comes of it is the same.",
     ),
 ]

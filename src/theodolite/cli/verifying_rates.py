@@ -8,11 +8,11 @@ from pathlib import Path
 from theodolite.calibration.assess import assess
 from theodolite.calibration.table import Table
 from theodolite.cli.answered import Answered
-from theodolite.cli.calibrating import Replayed, Watch, check_sessions, replay_sessions, settings_of
+from theodolite.cli.calibrating import Replayed, Watch, check_sessions, readable, replay_sessions, settings_of
 from theodolite.cli.choices import Form
 from theodolite.cli.exits import FINDING, NOT_JUDGED, NOTHING, say
 from theodolite.cli.judging import wired
-from theodolite.cli.labeled import Dataset, labels_in
+from theodolite.cli.labeled import Dataset, hash_of, labels_in
 from theodolite.cli.output import involved, spared
 from theodolite.cli.progress import Progress
 from theodolite.cli.stopping import Stop
@@ -45,6 +45,9 @@ def verify_rates(request: Replayed, path: Path) -> int:
     answered = Answered()
     table = Table()
     with wired(settings, request, calibration=path, answered=answered) as instrument:
+        files = readable(files, request, instrument)
+        if hash_of(files) == artefact.dataset.sha256:
+            say("warning: these are the sessions that it was fitted to: what they say of it proves nothing")
         sessions = Dataset(
             files,
             instrument.readers,
@@ -59,7 +62,7 @@ def verify_rates(request: Replayed, path: Path) -> int:
                 for line in lines:
                     if line.sample is not None:
                         table.add(line.sample)
-    check_sessions(sessions, table)
+    check_sessions(sessions, table, request)
     left = [code for code in artefact.bands if _of_probes(code)]
     if left:
         say(f"not verified: {', '.join(left)}: nobody is put probes here")

@@ -9,16 +9,14 @@ from msgspec import Struct
 __all__ = ("Ambiguity", "Assessment", "Bin", "Point", "Share", "Slice", "Threshold", "Verdict", "Verified")
 
 
-# Counts beyond this are none: a float holds no larger one exactly.
-_MOST = 2**53
-# A share of sessions below this cannot be measured.
-_LEAST = 1e-9
+# Counts beyond this are none: a float holds hardly a larger one.
+_MOST = 10**300
 
 
 class Share(Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """So many of so many, with the exact 95 % interval (Clopper and Pearson 1934); of none it is all of [0, 1].
 
-    Raises ValueError for counts that are none.
+    Raises ValueError for counts beyond what a float holds.
     """
 
     k: int
@@ -27,8 +25,8 @@ class Share(Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     high: float
 
     def __post_init__(self) -> None:
-        if not 0 <= self.k <= self.n <= _MOST:
-            raise ValueError("a share is k of n sessions: 0 <= k <= n")
+        if max(abs(self.k), abs(self.n)) > _MOST:
+            raise ValueError("a share is of so many sessions as nobody has")
 
 
 class Point(Struct, frozen=True, forbid_unknown_fields=True, gc=False):
@@ -91,10 +89,8 @@ class Threshold(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, g
     strong: float | None = None
 
     def __post_init__(self) -> None:
-        if not _LEAST <= self.alpha < 1.0:
-            raise ValueError(f"alpha {self.alpha} is outside [{_LEAST}, 1)")
-        if not 0 <= self.out_of_fold <= self.judged <= self.n <= _MOST:
-            raise ValueError("the sessions out of fold are some of those that were judged, and these some of all")
+        if max(abs(self.n), abs(self.judged), abs(self.out_of_fold)) > _MOST:
+            raise ValueError("a threshold is fitted to so many sessions as nobody has")
 
     @property
     def confirmed(self) -> bool:

@@ -70,8 +70,6 @@ class Dataset(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=
 _NOBODY: Mapping[str, str] = MappingProxyType({})
 # Counts beyond this are none: a float holds no larger one exactly.
 _MOST = 2**53
-# A share of sessions below this cannot be measured.
-_LEAST = 1e-9
 
 
 class Population(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
@@ -131,8 +129,8 @@ class Calibration(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
     digest: str = ""
 
     def __post_init__(self) -> None:
-        if not _LEAST <= self.alpha < 1.0:
-            raise ValueError(f"alpha {self.alpha} is outside [{_LEAST}, 1)")
+        if not 0.0 < self.alpha < 1.0:
+            raise ValueError(f"alpha {self.alpha} is outside (0, 1)")
         if self.status not in {Status.CALIBRATED, Status.REFERENCE}:
             raise ValueError(f"an artefact is CALIBRATED or REFERENCE, not {self.status}")
         if self.status is Status.CALIBRATED and not (self.agents and self.models):
@@ -205,7 +203,7 @@ class Calibration(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
 
 
 # Of coefficients: a detector has numbers by name, or by name of what they are about. Our choice, with room.
-_DEEPEST = 8
+_DEEPEST = 16
 
 
 def _deep(given: object) -> bool:

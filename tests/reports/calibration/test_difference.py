@@ -53,6 +53,7 @@ CHANGED: tuple[tuple[str, object], ...] = (
     ("agents", ("bank-assistant", "another")),
     ("models", ("m-2",)),
     ("thresholds", {}),
+    ("rests", {"fusion.call": ("hijack",)}),
     ("coefficients", {}),
     ("population", None),
     ("assessments", ()),

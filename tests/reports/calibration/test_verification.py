@@ -37,8 +37,8 @@ def _text(artefact: Calibration, found: Sequence[Verified]) -> str:
 
 def test_a_rate_that_is_borne_out_is_told_beside_that_of_the_artefact(artefact: Made, found: Found) -> None:
     text = _text(artefact(), [found(Verdict.HELD, 5, 400)])
-    assert text.startswith("bank-2026-11: borne out")
-    assert "fusion.call: borne out: 5 of 400 (95 %: 0.41 to 2.9 %) clean sessions alarm, and alpha is 2.5 %" in text
+    assert text.startswith("bank-2026-11: not refuted")
+    assert "fusion.call: not refuted: 5 of 400 (95 %: 0.41 to 2.9 %) clean sessions alarm, and alpha is 2.5 %" in text
     assert "Rates, with intervals of 95 %" in text
     assert "in its own data 3 of 412 (0.15 to 2.1 %)" in text
     assert "not looked at: fusion.session, margin.untrusted" in text

@@ -115,6 +115,7 @@ def _facts(artefact: Calibration) -> Iterator[tuple[_Place, object]]:
     yield from [((Matter.DATA, name, ""), getattr(data, name)) for name in ("name", "version", "sha256")]
     yield from [((Matter.DATA, label, "sessions"), count) for label, count in data.counts.items()]
     yield from [((Matter.VERSIONS, name, ""), version) for name, version in artefact.versions.items()]
+    yield from [((Matter.VERSIONS, code, "rests on"), ", ".join(names)) for code, names in artefact.rests.items()]
     yield from [((Matter.COVERED, name, "agent"), True) for name in artefact.agents]
     yield from [((Matter.COVERED, name, "model"), True) for name in artefact.models]
     yield from [((Matter.WARNINGS, text, ""), True) for text in artefact.warnings]

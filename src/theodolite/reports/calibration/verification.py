@@ -66,13 +66,13 @@ def _outcome(found: Sequence[Verified]) -> Span:
     if few or not found:
         sure = f"for {few:,} of {len(found):,} the sessions are too few" if found else "no code was looked at"
         return Span(f"not refuted, but {sure}" if found else sure, Style.WARN)
-    return Span("borne out", Style.GOOD)
+    return Span("not refuted", Style.GOOD)
 
 
 def _said(one: Verified) -> tuple[Span, ...]:
     alarms, promised = one.assessment.whole.false_alarms, f"alpha is {whole(one.alpha)}"
     if one.verdict is not Verdict.TOO_FEW:
-        word = Span("refuted", Style.BAD) if one.verdict is Verdict.REFUTED else Span("borne out", Style.GOOD)
+        word = Span("refuted", Style.BAD) if one.verdict is Verdict.REFUTED else Span("not refuted", Style.GOOD)
         return word, Span(f": {_counted(alarms)}, and {promised}")
     lacking = missing(one.alpha, alarms.n)
     needed = f"{amount(lacking)} more are needed" if lacking else "more are needed"
